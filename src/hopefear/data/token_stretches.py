@@ -68,9 +68,12 @@ def while_read(
                 queue.put(task)
         finally:
             queue.put(None)
-        last = lines_of(b"".join(lines.text for _, lines in left[half:]), ReadReport())
-        done = [(last, _tried(parse, form, last))] if last.text else []
-        return b"".join(texts), form, done
+        more = []
+        if left:
+            rest = b"".join(lines.text for _, lines in left[half:])
+            last = replace(left[half][1], text=rest, tables={})
+            more.append((last, _tried(parse, form, last)))
+        return b"".join(texts), form, more
 
     done, (text, form, more) = team.run([follow, bring])
     stretches, parts = zip(*done, *more, strict=True) if done or more else ((), ())
@@ -119,8 +122,7 @@ def by_stretches(
     if len({(separator, *part.columns) for part, separator in parts}) > 1:
         return parse(form, lines)
     lines.report.rows += sum(part.report.rows for part in stretches)
-    before = accumulate((count_lines(p.buffer) for p in stretches[:-1]), initial=lines.before)
-    return _joined([part for part, _ in parts], stretches, list(before), team), parts[0][1]
+    return _joined([part for part, _ in parts], stretches, lines.before, team), parts[0][1]
 
 
 def _tried(
@@ -133,7 +135,7 @@ def _tried(
 
 
 def _joined(
-    parts: list[Sentences], stretches: list[Lines], before: list[int], team: Team
+    parts: list[Sentences], stretches: list[Lines], before: int, team: Team
 ) -> Sentences:
     """One behind the other, with the numbers that one reader would have given."""
     first, tables = parts[0], stretches[0].tables
@@ -152,7 +154,8 @@ def _joined(
         return Column(Texts(table.strings()), ids)
 
     def places() -> np.ndarray:
-        return np.concatenate([p.lines + n for p, n in zip(parts, before, strict=True)])  # type: ignore[operator]
+        begins = accumulate((count_lines(lines.buffer) for lines in stretches[:-1]), initial=before)
+        return np.concatenate([p.lines + n for p, n in zip(parts, begins, strict=True)])  # type: ignore[operator]
 
     *columns, lines = team.run([*(partial(column, *c) for c in enumerate(first.columns)), places])
     assert isinstance(first.columns, ColumnTable)
