@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import compress, islice, pairwise
 from typing import NamedTuple
 

@@ -134,9 +134,7 @@ def _tried(
         return None
 
 
-def _joined(
-    parts: list[Sentences], stretches: list[Lines], before: int, team: Team
-) -> Sentences:
+def _joined(parts: list[Sentences], stretches: list[Lines], before: int, team: Team) -> Sentences:
     """One behind the other, with the numbers that one reader would have given."""
     first, tables = parts[0], stretches[0].tables
     sizes = [0, *accumulate(part.n_tokens for part in parts)]

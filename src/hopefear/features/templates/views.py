@@ -21,12 +21,12 @@ from hopefear.core.hashing import mix
 from hopefear.features.templates.spec import View
 
 _RUNS = re.compile(r"(.)\1+", re.DOTALL)
-_GREEK_NAMES = tuple(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma "
-    "tau upsilon phi chi psi omega".split()
+_GREEK_NAMES = (
+    "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho|sigma|"
+    "tau|upsilon|phi|chi|psi|omega"
 )
-_GREEK = frozenset(_GREEK_NAMES)
-_GREEK_LETTER = f"(?i:{'|'.join(_GREEK_NAMES)})|[\u0391-\u03a9\u03b1-\u03c9]+"
+_GREEK = frozenset(_GREEK_NAMES.split("|"))
+_GREEK_LETTER = f"(?i:{_GREEK_NAMES})|[\u0391-\u03a9\u03b1-\u03c9]+"
 
 
 class _Shapes(dict[int, str]):
