@@ -147,8 +147,8 @@ def test_a_packed_file_is_cut_while_it_is_unpacked(tmp_path, monkeypatch):
     pieces, cut = token_files.pieces, threading.Event()
     parse = token_files.parse_columns
 
-    def slowly(path):
-        for k, piece in enumerate(pieces(path)):
+    def slowly(path, size):
+        for k, piece in enumerate(pieces(path, size)):
             assert k < 9 or cut.wait(10)  # some of it was cut before all of it had come
             yield piece
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress, islice, pairwise
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from hopefear.core.threads import Team, once
 from hopefear.data.files import ReadReport, check_on_error, count_lines
 from hopefear.data.numbers import find_columns, find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
-from hopefear.data.sources import BOM, Source, is_packed, open_bytes, utf8_wanted
+from hopefear.data.sources import BOM, Source, is_packed, load, pieces, utf8_wanted
 from hopefear.data.token_stretches import by_stretches, while_read
 from hopefear.errors import HopefearError, InputError
 
@@ -288,22 +288,6 @@ class Lines:
         if self.report.skipped:
             return "only lines that were skipped"
         return "only blank lines, comments and marks of documents"
-
-
-def load(path: str | os.PathLike[str]) -> bytes:
-    """All bytes of a file, unpacked; UTF-16 is refused."""
-    return b"".join(pieces(path))
-
-
-def pieces(path: str | os.PathLike[str]) -> Iterator[bytes]:
-    """The bytes of `load`, as they come."""
-    with open_bytes(path) as stream:
-        piece = stream.read1(_STRETCH)
-        if piece.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
-        while piece:
-            yield piece
-            piece = stream.read1(_STRETCH)
 
 
 def _is_utf8(text: bytes) -> bool:
@@ -680,7 +664,7 @@ def read_sentences(
     ahead = None
     with Team(n_jobs) as team:
         if n_jobs > 1 and is_packed(name):
-            text, ahead = while_read(pieces(path), team, lines_of, form_of, parse)
+            text, ahead = while_read(pieces(path, _STRETCH), team, lines_of, form_of, parse)
         else:
             text = load(path)
         lines = lines_of(text.removeprefix(BOM), ReadReport() if report is None else report)
