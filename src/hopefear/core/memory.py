@@ -74,7 +74,10 @@ def in_pages(*arrays: tuple[int, Any]) -> list[np.ndarray]:
         return together(*arrays)
     # A whole number of them, so that Linux lets the first byte begin one.
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    pages = mmap.mmap(-1, -(-size // _LARGE_PAGE) * _LARGE_PAGE, private)
+    try:
+        pages = mmap.mmap(-1, -(-size // _LARGE_PAGE) * _LARGE_PAGE, private)
+    except OSError:  # there is not so much: numpy says so with an error of memory
+        return together(*arrays)
     with contextlib.suppress(OSError):  # a system may be built without
         pages.madvise(mmap.MADV_HUGEPAGE)
     return _cut(np.frombuffer(pages, np.uint8), arrays)
