@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import threading
+
 import numpy as np
 import pytest
 
 from hopefear.data import token_files
 from hopefear.data.files import ReadReport
 from hopefear.data.token_files import read_sentences
-from hopefear.errors import InputError
+from hopefear.errors import HopefearError, InputError
 
 WORDS = ["a", "bb", "größer", "#", "##", "x" * 40, "-", "1"]
 
@@ -34,6 +37,13 @@ def conllu_of(rng, sentences=60):
             lines.append("\t".join([str(k), WORDS[rng.integers(0, 8)], *["_"] * 8]))
         lines.append("")
     return "\n".join(lines) + "\n"
+
+
+def packed(path):
+    """The same file, packed, which is read by another way; as text a name tells nothing else."""
+    copy = path.with_name(f"{path.name}.gz")
+    copy.write_bytes(gzip.compress(path.read_bytes()))
+    return copy
 
 
 def read(path, n_jobs, **options):
@@ -68,6 +78,8 @@ def test_threads_read_what_one_reads(tmp_path, ending, glue, comments):
                          .replace("\n", ending).encode())  # fmt: skip
         alone = read(path, 1)
         assert alone == read(path, 2) == read(path, 5) == read(path, 1000)
+        alone = read(packed(path), 1)
+        assert alone == read(packed(path), 2) == read(packed(path), 5)
 
 
 def test_threads_read_conllu(tmp_path):
@@ -75,6 +87,7 @@ def test_threads_read_conllu(tmp_path):
     path.write_text(conllu_of(np.random.default_rng(2)))
     assert len(read(path, 1)[2]) == 61
     assert read(path, 1) == read(path, 2) == read(path, 7)
+    assert read(packed(path), 1) == read(packed(path), 2) == read(packed(path), 7)
 
 
 def test_several_threads_are_at_work(tmp_path, monkeypatch):
@@ -108,8 +121,9 @@ def test_what_is_odd_is_said_as_one_says_it(tmp_path, on_error, place, line):
     lines.insert(place, line)
     path = tmp_path / "a.txt"
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
-    alone = read(path, 1, on_error=on_error)
-    assert alone == read(path, 2, on_error=on_error) == read(path, 6, on_error=on_error)
+    for file in (path, packed(path)):
+        alone = read(file, 1, on_error=on_error)
+        assert alone == read(file, 2, on_error=on_error) == read(file, 6, on_error=on_error)
 
 
 def test_columns_that_change_within_a_file_are_refused_at_their_line(tmp_path):
@@ -124,3 +138,40 @@ def test_a_file_without_sentence_ends_is_read_by_one(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("a b c\n" * 200)
     assert read(path, 4) == read(path, 1)
+    assert read(packed(path), 4) == read(packed(path), 1)
+
+
+def test_a_packed_file_is_cut_while_it_is_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("\ufeff" + text_of(np.random.default_rng(6)))
+    pieces, cut = token_files.pieces, threading.Event()
+    parse = token_files.parse_columns
+
+    def slowly(path, size):
+        for k, piece in enumerate(pieces(path, size)):
+            assert k < 9 or cut.wait(10)  # some of it was cut before all of it had come
+            yield piece
+
+    def parsed(lines, *options):
+        cut.set()
+        return parse(lines, *options)
+
+    monkeypatch.setattr(token_files, "parse_columns", parsed)
+    alone = read(packed(path), 1)
+    cut.clear()
+    monkeypatch.setattr(token_files, "pieces", slowly)
+    assert read(packed(path), 2) == alone
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n\n", b"\xff\xfea\0", b"1 3:0.5\n" * 200])
+@pytest.mark.parametrize("damage", [0, 1])
+def test_what_cannot_be_read_is_said_as_one_says_it(tmp_path, content, damage):
+    path = tmp_path / "a.txt.gz"
+    whole = gzip.compress(content)
+    path.write_bytes(whole[: len(whole) - damage])
+    messages = []
+    for n_jobs in (1, 2):
+        with pytest.raises(HopefearError) as caught:
+            read_sentences(path, n_jobs=n_jobs)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]

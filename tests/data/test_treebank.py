@@ -16,7 +16,7 @@ from places import DATA
 from hopefear.data.files import ReadReport
 from hopefear.data.grammar import synthetic_treebank
 from hopefear.data.sequences import Column, Sentences
-from hopefear.data.token_files import load
+from hopefear.data.sources import load
 from hopefear.data.treebank import (
     Treebank,
     faults,

@@ -27,7 +27,7 @@ from hopefear.features.templates import (
     parse_templates,
     sweeps,
 )
-from hopefear.features.templates.views import MAPS, classes, mapped
+from hopefear.features.templates.views import MAPS, all_classes, classes, mapped
 
 pytestmark = pytest.mark.interpreted
 
@@ -421,3 +421,12 @@ def test_threads_number_any_text_as_one_does(text, features, padding, keep_names
 @given(st.lists(st.text("aΑσςΣİǅ'-7²\0", max_size=4), max_size=6), st.sampled_from([*MAPS]))
 def test_strings_are_seen_together_as_each_alone(strings, name) -> None:
     assert mapped(name, strings) == list(map(MAPS[name], strings))
+
+
+_PIECES = ["alpha", "Mu", "-", "IV", "MC", "x", "A7", ".", "\u212aappa", "\u03a3", "\u0130", "\0"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.sampled_from(_PIECES), max_size=4).map("".join), max_size=6))
+def test_classes_are_found_together_as_of_each_alone(strings) -> None:
+    assert all_classes(strings) == [classes(text) for text in strings]

@@ -337,7 +337,7 @@ def hash_tokens(tables):
         tables.token_hash[t] = text_hash(tables.text, begin, end - begin)
 
 
-_BATCH = 1 << 14  # strings to make room for at a time: in a small table they are found sooner
+_BATCH = 1 << 12  # strings to make room for at a time: in a small table they are found sooner
 
 
 class _Tokens(NamedTuple):
@@ -433,7 +433,8 @@ class StringTable:
     def _make_room(self, strings: int, length: int) -> None:
         old = self._table
         size, used = old.used.tolist()
-        new = _empty_strings(max(size + strings, 2 * size), max(used + length, 2 * used))
+        # Twice, as the next may be as many, and hardly any of these are new.
+        new = _empty_strings(max(size + 2 * strings, 2 * size), max(used + 2 * length, 2 * used))
         new.token_hash[:size] = old.token_hash[:size]
         new.offsets[: size + 1] = old.offsets[: size + 1]
         new.text[:used] = old.text[:used]

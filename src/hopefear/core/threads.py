@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -57,9 +58,12 @@ class Team:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._pool: ThreadPoolExecutor | None = None
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._ends: SimpleQueue[None] = SimpleQueue()
+        self._helpers = 0
 
     def __enter__(self) -> Team:
+        self._have(min(self.size, 2))  # it comes while the caller prepares what to do
         return self
 
     def __exit__(
@@ -68,13 +72,17 @@ class Team:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
+        for _ in range(self._helpers):
+            self._calls.put(None)
+        for _ in range(self._helpers):
+            self._ends.get()
+        self._helpers = 0
 
     def run(self, tasks: Iterable[Callable[[], Any]]) -> list[Any]:
         """What the tasks return, taken up in their order; the first error of any is raised."""
         waiting = deque(enumerate(tasks))
         results: list[Any] = [None] * len(waiting)
+        answers: SimpleQueue[BaseException | None] = SimpleQueue()
 
         def work() -> None:
             while waiting:
@@ -84,16 +92,35 @@ class Team:
                     return
                 results[k] = task()
 
-        helpers = min(self.size, len(waiting)) - 1
-        if helpers > 0 and self._pool is None:
-            self._pool = ThreadPoolExecutor(self.size - 1)
-        others = [self._pool.submit(work) for _ in range(helpers)] if self._pool else []
+        def help_out() -> None:
+            try:
+                work()
+            except BaseException as error:
+                answers.put(error)
+            else:
+                answers.put(None)
+
+        others = min(self.size, len(waiting)) - 1
+        self._have(others + 1)
+        for _ in range(others):
+            self._calls.put(help_out)
         try:
             work()
         finally:
             waiting.clear()
-            errors = [other.exception() for other in others]
+            errors = [answers.get() for _ in range(others)]
         for error in errors:
             if error is not None:
                 raise error
         return results
+
+    def _have(self, size: int) -> None:
+        """Call so many threads, less the caller's; unlike ``Thread.start``, without waiting."""
+        while self._helpers < size - 1:
+            _thread.start_new_thread(self._stay, ())
+            self._helpers += 1
+
+    def _stay(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
+        self._ends.put(None)

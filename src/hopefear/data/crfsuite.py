@@ -13,8 +13,8 @@ import numpy as np
 from hopefear.core.hashing import StringTable
 from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sequences import Column
-from hopefear.data.sources import BOM
-from hopefear.data.token_files import Lines, load
+from hopefear.data.sources import BOM, load
+from hopefear.data.token_files import Lines
 from hopefear.errors import InputError
 from hopefear.features.attributes import AttributeRows, renamed
 

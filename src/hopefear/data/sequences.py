@@ -154,6 +154,8 @@ class SequenceDataset:
         Where the data came from, for messages and model files.
     mapping : mmap, optional
         The file beneath the arrays, where there is one.
+    numbered : bool
+        ``features`` has given attributes their numbers just now, so that none leads elsewhere.
 
     Examples
     --------
@@ -173,6 +175,7 @@ class SequenceDataset:
         features: Any,
         source: str = "memory",
         mapping: mmap.mmap | None = None,
+        numbered: bool = False,
     ) -> None:
         self.rows = TokenRows(*(frozen_as(a, t) for a, t in zip(rows, DTYPES, strict=True)))
         self.labels = tuple(labels)
@@ -180,7 +183,7 @@ class SequenceDataset:
         self.source = source
         self.mapping = mapping
         if mapping is None:  # else block by block, by whoever mapped it
-            self._check()
+            self._check(numbered)
 
     def __len__(self) -> int:
         return len(self.rows.weights)
@@ -209,7 +212,7 @@ class SequenceDataset:
             f"{self.features.size} attributes, {len(self.labels)} labels>"
         )
 
-    def _check(self) -> None:
+    def _check(self, numbered: bool) -> None:
         """Kernels follow these numbers wherever they lead, so all must lie in their arrays."""
         rows, features, source = self.rows, self.features, self.source
         sizes = (None, None) if features is None else (features.size, features.edge_size)
@@ -222,8 +225,9 @@ class SequenceDataset:
             check_rising(rows.edge_indptr, "edge_indptr", n, ends, source)
         elif rows.edge_indptr[0] != 0:
             raise HopefearError(f"{source}: edge_indptr must begin with 0")
-        check_range(rows.indices, "indices", 0, sizes[0], source)
-        check_range(rows.edge_indices, "edge_indices", 0, sizes[1], source)
+        if not numbered:
+            check_range(rows.indices, "indices", 0, sizes[0], source)
+            check_range(rows.edge_indices, "edge_indices", 0, sizes[1], source)
         check_range(rows.labels, "labels", -1, len(self.labels), source)
         for values, of in ((rows.values, rows.indices), (rows.edge_values, rows.edge_indices)):
             if values.size not in (0, of.size):

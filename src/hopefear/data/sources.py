@@ -71,6 +71,31 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
     return io.BufferedReader(_Reader(stream, name, raw), _BUFFER)
 
 
+def load(path: str | os.PathLike[str]) -> bytes:
+    """All bytes of a file, unpacked; UTF-16 is refused."""
+    return b"".join(pieces(path, 1 << 20))
+
+
+def pieces(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
+    """The bytes of `load`, as they come, so many at a time or fewer."""
+    with open_bytes(path) as stream:
+        piece = stream.read1(size)
+        if piece.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
+        while piece:
+            yield piece
+            piece = stream.read1(size)
+
+
+def is_packed(path: str | os.PathLike[str]) -> bool:
+    """Whether the name of a file says that it is unpacked on the way.
+
+    >>> is_packed("a.txt.gz"), is_packed("a.txt")
+    (True, False)
+    """
+    return Path(path).suffix.lower() in _SUFFIX
+
+
 class Source(str):
     """A path whose beginning can be looked at before it is read, though it be a pipe.
 

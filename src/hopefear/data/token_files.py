@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import compress, islice, pairwise
 from typing import NamedTuple
 
@@ -20,12 +19,12 @@ import numpy as np
 from hopefear.core.arrays import Strings, Texts
 from hopefear.core.hashing import StringTable
 from hopefear.core.memory import together
-from hopefear.core.threads import once
+from hopefear.core.threads import Team, once
 from hopefear.data.files import ReadReport, check_on_error, count_lines
 from hopefear.data.numbers import find_columns, find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
-from hopefear.data.sources import BOM, Source, open_bytes, utf8_wanted
-from hopefear.data.token_stretches import by_stretches
+from hopefear.data.sources import BOM, Source, is_packed, load, pieces, utf8_wanted
+from hopefear.data.token_stretches import by_stretches, while_read
 from hopefear.errors import HopefearError, InputError
 
 _STRETCH = 1 << 18  # bytes that are worth a thread
@@ -82,6 +81,8 @@ class Lines:
         Where lines and sentences are counted.
     before : int
         Lines of the file that came before these, for messages.
+    tables : dict of int to StringTable
+        The strings of each column, which lines that follow may go on with.
     """
 
     text: bytes
@@ -89,6 +90,7 @@ class Lines:
     skip: bool
     report: ReadReport
     before: int = 0
+    tables: dict[int, StringTable] = field(default_factory=dict)
 
     @classmethod
     def of(cls, text: bytes, source: str, skip: bool, report: ReadReport) -> Lines:
@@ -133,7 +135,7 @@ class Lines:
         if len(cuts) == 1:
             return [self]
         return [
-            replace(self, text=self.text[begin:end], report=ReadReport())
+            replace(self, text=self.text[begin:end], report=ReadReport(), tables={})
             for begin, end in pairwise([*cuts, len(self.text)])
         ]
 
@@ -273,7 +275,9 @@ class Lines:
     def column(self, fields: Spans, column: int, width: int) -> Column:
         """Every so many fields, from one of them on, as a column."""
         # No Python object for each token: they would take ten times the memory of the text.
-        table = StringTable()
+        if column not in self.tables:
+            self.tables[column] = StringTable()
+        table = self.tables[column]
         ids = table.intern_spans(self.buffer, *fields, column, width)
         return Column(Texts(table.strings()), ids)
 
@@ -284,15 +288,6 @@ class Lines:
         if self.report.skipped:
             return "only lines that were skipped"
         return "only blank lines, comments and marks of documents"
-
-
-def load(path: str | os.PathLike[str]) -> bytes:
-    """All bytes of a file, unpacked; UTF-16 is refused."""
-    with open_bytes(path) as stream:  # whose read() without a size takes many small pieces
-        data = b"".join(iter(partial(stream.read, 1 << 20), b""))
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
-    return data
 
 
 def _is_utf8(text: bytes) -> bool:
@@ -652,20 +647,30 @@ def read_sentences(
     if format not in FORMATS:
         raise HopefearError(f"format must be one of {', '.join(FORMATS)}, not {format!r}")
     name = os.fspath(path)
-    text = load(path)
-    report = ReadReport() if report is None else report
-    lines = Lines.of(text.removeprefix(BOM), name, on_error == "skip", report)
-    if format == "auto":
-        format = guessed(name, lines.text, columns)
-    if format == "columns":
-        sentences, separator = by_stretches(
-            lines, n_jobs, lambda part: parse_columns(part, columns, optional, skip, comments)
-        )
-        return TokenFile(sentences, format, separator, text)
-    if columns is not None:
-        raise HopefearError(f"{name}: CoNLL-U has its own column names; leave out columns")
-    sentences, _ = by_stretches(lines, n_jobs, lambda part: (parse_conllu(part), b"\t"))
-    return TokenFile(sentences, format, b"\t", text)
+
+    def lines_of(text: bytes, report: ReadReport) -> Lines:
+        return Lines.of(text, name, on_error == "skip", report)
+
+    def form_of(lines: Lines) -> str:
+        return guessed(name, lines.text, columns) if format == "auto" else format
+
+    def parse(form: str, lines: Lines) -> tuple[Sentences, bytes]:
+        if form == "columns":
+            return parse_columns(lines, columns, optional, skip, comments)
+        if columns is not None:
+            raise HopefearError(f"{name}: CoNLL-U has its own column names; leave out columns")
+        return parse_conllu(lines), b"\t"
+
+    ahead = None
+    with Team(n_jobs) as team:
+        if n_jobs > 1 and is_packed(name):
+            text, ahead = while_read(pieces(path, _STRETCH), team, lines_of, form_of, parse)
+        else:
+            text = load(path)
+        lines = lines_of(text.removeprefix(BOM), ReadReport() if report is None else report)
+        form = form_of(lines)
+        sentences, separator = by_stretches(lines, form, team, parse, ahead)
+    return TokenFile(sentences, form, separator, text)
 
 
 def guessed(name: str, text: bytes, columns: Sequence[str] | None) -> str:

@@ -2,67 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from hopefear.core.arrays import Texts
 from hopefear.core.hashing import StringTable
 from hopefear.core.threads import Team
-from hopefear.data.files import count_lines
+from hopefear.data.files import ReadReport, count_lines
 from hopefear.data.sequences import Column, ColumnTable, Sentences
+from hopefear.data.sources import BOM
 from hopefear.errors import HopefearError
 
 if TYPE_CHECKING:
     from hopefear.data.token_files import Lines
 
 
+class Ahead(NamedTuple):
+    """Stretches of a text that was taken for one of this form, and what was said of them."""
+
+    form: str
+    stretches: list[Lines]
+    parts: list[Any]
+
+
+def while_read(
+    pieces: Iterable[bytes],
+    team: Team,
+    lines_of: Callable[[bytes, ReadReport], Lines],
+    form_of: Callable[[Lines], str],
+    parse: Callable[[str, Lines], tuple[Sentences, bytes]],
+) -> tuple[bytes, Ahead]:
+    """A text that comes in pieces, and what ``parse`` says of it, by one thread as it comes.
+
+    Of what is left when all has come, the thread that brought it parses the second half.
+    """
+    queue: SimpleQueue[Any] = SimpleQueue()
+    tables: dict[int, StringTable] = {}
+
+    def follow() -> list[Any]:
+        done = []
+        while (task := queue.get()) is not None:
+            done.append((task[1], _tried(parse, *task)))
+        return done
+
+    def bring() -> tuple[bytes, str, list[Any]]:
+        texts, form, left = list[bytes](), "", []
+        try:
+            for text in _behind_blanks(pieces):
+                lines = lines_of(text if texts else text.removeprefix(BOM), ReadReport())
+                form = form or form_of(lines)
+                texts.append(text)
+                queue.put((form, replace(lines, tables=tables)))
+            with suppress(Empty):
+                while True:
+                    left.append(queue.get_nowait())
+            half = len(left) // 2
+            for task in left[:half]:
+                queue.put(task)
+        finally:
+            queue.put(None)
+        more = []
+        if left:
+            rest = b"".join(lines.text for _, lines in left[half:])
+            last = replace(left[half][1], text=rest, tables={})
+            more.append((last, _tried(parse, form, last)))
+        return b"".join(texts), form, more
+
+    done, (text, form, more) = team.run([follow, bring])
+    stretches, parts = zip(*done, *more, strict=True) if done or more else ((), ())
+    return text, Ahead(form, list(stretches), list(parts))
+
+
+def _behind_blanks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Stretches of a text that comes in pieces, cut behind blank lines; they grow with it."""
+    waiting: list[bytes] = []
+    size = gone = 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
+        cut = piece.rfind(b"\n\n") + 2
+        if size >= gone // 16 and cut > 1:
+            waiting[-1] = piece[:cut]
+            yield b"".join(waiting)
+            waiting = [piece[cut:]]
+            gone += size - len(waiting[0])
+            size = len(waiting[0])
+    if size:
+        yield b"".join(waiting)
+
+
 def by_stretches(
-    lines: Lines, n_jobs: int, parse: Callable[[Lines], tuple[Sentences, bytes]]
+    lines: Lines,
+    form: str,
+    team: Team,
+    parse: Callable[[str, Lines], tuple[Sentences, bytes]],
+    ahead: Ahead | None = None,
 ) -> tuple[Sentences, bytes]:
     """What ``parse`` says of the lines, by threads that read a stretch of sentences each.
 
     Only where there is nothing to say of them: what is odd in a stretch may be odd for what stands
     in another, and so the whole is then read by one.
     """
-    stretches = lines.stretches(n_jobs)
-    if len(stretches) == 1:
-        return parse(lines)
-    with Team(len(stretches)) as team:
-        try:
-            parts = team.run(partial(parse, part) for part in stretches)
-        except HopefearError:
-            return parse(lines)
-        kinds = {(separator, *part.columns) for part, separator in parts}
-        if len(kinds) > 1 or any(part.report.skipped or part.report.notes for part in stretches):
-            return parse(lines)
-        lines.report.rows += sum(part.report.rows for part in stretches)
-        before = accumulate((count_lines(p.buffer) for p in stretches[:-1]), initial=lines.before)
-        return _joined([part for part, _ in parts], list(before), team), parts[0][1]
+    if ahead is None or not ahead.parts or ahead.form != form:
+        stretches = lines.stretches(team.size)
+        if len(stretches) == 1:
+            return parse(form, lines)
+        parts = team.run([partial(_tried, parse, form, part) for part in stretches])
+    else:
+        _, stretches, parts = ahead
+    if None in parts or any(part.report.skipped or part.report.notes for part in stretches):
+        return parse(form, lines)
+    if len({(separator, *part.columns) for part, separator in parts}) > 1:
+        return parse(form, lines)
+    lines.report.rows += sum(part.report.rows for part in stretches)
+    return _joined([part for part, _ in parts], stretches, lines.before, team), parts[0][1]
 
 
-def _joined(parts: list[Sentences], before: list[int], team: Team) -> Sentences:
+def _tried(
+    parse: Callable[[str, Lines], tuple[Sentences, bytes]], form: str, lines: Lines
+) -> tuple[Sentences, bytes] | None:
+    try:
+        return parse(form, lines)
+    except HopefearError:
+        return None
+
+
+def _joined(parts: list[Sentences], stretches: list[Lines], before: int, team: Team) -> Sentences:
     """One behind the other, with the numbers that one reader would have given."""
-    first = parts[0]
+    first, tables = parts[0], stretches[0].tables
     sizes = [0, *accumulate(part.n_tokens for part in parts)]
 
-    def column(name: str) -> Column:
-        table, ids = StringTable(), np.empty(sizes[-1], np.int32)
-        for part, (begin, end) in zip(parts, pairwise(sizes), strict=True):
-            strings: Any = part.columns[name].strings
-            new = table.intern_spans(
-                strings.packed.text, strings.packed.offsets[:-1], strings.packed.offsets[1:]
-            )
-            np.take(new, part.columns[name].ids, out=ids[begin:end], mode="clip")
+    def column(c: int, name: str) -> Column:
+        table, ids = tables[c], np.empty(sizes[-1], np.int32)
+        for part, lines, (begin, end) in zip(parts, stretches, pairwise(sizes), strict=True):
+            own = part.columns[name]
+            if lines.tables is tables:
+                ids[begin:end] = own.ids
+            else:
+                packed = cast(Texts, own.strings).packed
+                new = table.intern_spans(packed.text, packed.offsets[:-1], packed.offsets[1:])
+                np.take(new, own.ids, out=ids[begin:end], mode="clip")
         return Column(Texts(table.strings()), ids)
 
     def places() -> np.ndarray:
-        return np.concatenate([p.lines + n for p, n in zip(parts, before, strict=True)])  # type: ignore[operator]
+        begins = accumulate((count_lines(lines.buffer) for lines in stretches[:-1]), initial=before)
+        return np.concatenate([p.lines + n for p, n in zip(parts, begins, strict=True)])  # type: ignore[operator]
 
-    *columns, lines = team.run([*(partial(column, name) for name in first.columns), places])
+    *columns, lines = team.run([*(partial(column, *c) for c in enumerate(first.columns)), places])
     assert isinstance(first.columns, ColumnTable)
     return Sentences(
         np.concatenate(

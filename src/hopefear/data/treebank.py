@@ -21,12 +21,11 @@ from hopefear.core.arrays import frozen_as, stretches
 from hopefear.core.component import kernel
 from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sequences import Column, ColumnTable, Sentences
-from hopefear.data.sources import BOM
+from hopefear.data.sources import BOM, load
 from hopefear.data.token_files import (
     NAMES,
     Lines,
     TokenFile,
-    load,
     parse_columns,
     parse_conllu,
 )

@@ -15,7 +15,7 @@ import numpy as np
 from hopefear.core.arrays import Strings, Texts
 from hopefear.core.component import kernel, lean
 from hopefear.core.hashing import mix
-from hopefear.core.memory import together
+from hopefear.core.memory import in_pages
 from hopefear.core.stages import stage
 from hopefear.core.threads import Team
 from hopefear.features.templates.program import (
@@ -241,7 +241,7 @@ class Recorder:
         With the last program that has any, vocabularies are complete.
         """
         sizes, n = part_sizes(program), len(born.template)
-        ptr, parts = together((n + 1, np.int64), (n * int(sizes.max(initial=0)), np.int32))
+        ptr, parts = in_pages((n + 1, np.int64), (n * int(sizes.max(initial=0)), np.int32))
         _add_up(born.template, sizes, ptr)
         parts = parts[: ptr[-1]]
         _record(

@@ -470,13 +470,26 @@ class Bound(NamedTuple):
 
     def plan(self, program: Program) -> Plan:
         """What a kernel needs to make the keys of a program."""
-        most = int(self._counts(program, np.max).sum())
+        most = len(program.seeds)
+        for t in np.flatnonzero(program.several).tolist():  # one more where there is padding
+            most += int(self._sizes(program.slot[program.ptr[t + 1] - 1]).max(initial=0))
         values: tuple[Any, ...] = (*program[3:10], *self, program.edges, most)
         return Plan(*values)
 
     def room(self, program: Program) -> np.ndarray:
         """Entries that each template of a program makes, at most."""
-        return self._counts(program, np.sum)
+        tokens, entries = self.ids.shape[1], dict[int, int]()
+        room = np.full(len(program.seeds), tokens)
+        if not tokens:
+            return room
+        for t in np.flatnonzero(program.several).tolist():
+            last = program.ptr[t + 1] - 1
+            slot = int(program.slot[last])
+            if slot not in entries:  # where there is no string, -1, any number will do
+                entries[slot] = int(self._sizes(slot)[self.ids[self.source[slot]]].sum())
+            # Outside the sentence, padding counts as one more.
+            room[t] = entries[slot] + abs(int(program.offset[last])) * len(self.starts)
+        return room
 
     def kinds(self, program: Program) -> np.ndarray:
         """Attributes that each template of a program could make, as float64."""
@@ -485,21 +498,10 @@ class Bound(NamedTuple):
         spans = zip(program.ptr[:-1], program.ptr[1:], strict=True)
         return np.array([values[a:b].prod(dtype=np.float64) for a, b in spans])
 
-    def _counts(self, program: Program, total: Any) -> np.ndarray:
-        """For every template the largest number of entries of a token, or their sum."""
-        tokens = self.ids.shape[1]
-        counts = np.full(len(program.seeds), tokens if total is np.sum else 1)
-        if not tokens:
-            return counts
-        for t in np.flatnonzero(program.several).tolist():
-            slot = program.slot[program.ptr[t + 1] - 1]
-            ids = self.ids[self.source[slot]]
-            rows = self.base[slot] + np.maximum(ids, 0)
-            sizes = self.value_ptr[rows + 1] - self.value_ptr[rows]
-            # Outside the sentence, padding counts as one more.
-            outside = abs(int(program.offset[program.ptr[t + 1] - 1])) * len(self.starts)
-            counts[t] = total(sizes) + (outside if total is np.sum else 1)
-        return counts
+    def _sizes(self, slot: int) -> np.ndarray:
+        """Number of values of each string in a slot."""
+        ends = np.append(self.base, len(self.value_ptr))
+        return np.diff(self.value_ptr[ends[slot] : ends[slot + 1]])
 
 
 def _check_columns(sentences: Any, names: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from hopefear.core.component import inlined, lean, prefetch
 from hopefear.core.crew import new_crew, take
 from hopefear.core.hashing import mix
-from hopefear.core.memory import together
+from hopefear.core.memory import in_pages
 from hopefear.core.threads import Team
 from hopefear.features.templates.program import (
     BLOCK,
@@ -147,7 +147,7 @@ def sweep_text(
     """
     plan, tokens = bound.plan(program), bound.ids.shape[1]
     threads = min(team.size, tokens // _STRETCH + 1)
-    n = 4 * threads if threads > 1 else 1  # so that nobody waits long for the last
+    n = 8 * threads if threads > 1 else 1  # so that nobody waits long for the last
     group = np.unique(group, return_inverse=True)[1]
     room = bound.room(program)
     kinds = np.minimum(bound.kinds(program), room).astype(np.int64)
@@ -156,15 +156,15 @@ def sweep_text(
     begins = _before(room + tokens * program.several)  # what does not fire takes an entry too
     valued = bool((program.number >= 0).any())
     # Whatever of these is not touched takes no memory.
-    entries, amounts = together((begins[-1], np.int32), (begins[-1] if valued else 0, np.float32))
+    entries, amounts = in_pages((begins[-1], np.int32), (begins[-1] if valued else 0, np.float32))
     sayings = Sayings(entries, amounts, np.array(begins[:-1]))
     total = int(groups.first[-1])
-    *places, final = together(*((total, kind) for kind in (*_MET, np.int32)))
+    *places, final = in_pages(*((total, kind) for kind in (*_MET, np.int32)))
     met, crew = Met(*places), new_crew(threads)
     slots = _slots_for(int(np.diff(groups.first).max()) + BLOCK + plan.most)
 
     def number_some() -> None:
-        desk, (table,) = new_desk(plan.most, len(group)), together((4 * slots, np.uint64))
+        desk, (table,) = new_desk(plan.most, len(group)), in_pages((4 * slots, np.uint64))
         with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
             sweep(plan, crew, groups, desk, table, met, sayings, marks)
 
@@ -173,10 +173,10 @@ def sweep_text(
     of_template[groups.template] = np.repeat(np.arange(len(groups.plain)), np.diff(groups.ptr))
     used, fired = int(marks.used[-1].sum()), marks.fired[-1]
     named, filled = used if keep_names else 0, int(fired.sum())
-    keys, template = together((used, np.uint64), (named, np.uint16))  # these stay
-    token, which = together((named, np.int64), (named, np.int32))
+    keys, template = in_pages((used, np.uint64), (named, np.uint16))  # these stay
+    token, which = in_pages((named, np.int64), (named, np.int32))
     born = Born(token, template, which)
-    indptr, indices, values = together(
+    indptr, indices, values = in_pages(
         *((tokens + 1, np.int64), (filled, np.int32), (filled if valued else 0, np.float32))
     )
     indptr[0] = 0
@@ -191,14 +191,13 @@ def sweep_text(
         write_rows(marks, s, first, place, ends, sayings, final, indptr, indices, values)
 
     ends = groups.first[:-1] + marks.used[-1]
-    spans = [slice(a, b) for a, b in zip(groups.first, ends, strict=False)]
-    everything = partial(_shared, [met.key[span] for span in spans])
+    everything = partial(_shared, met.key, groups.first, ends)
     shared, *_ = team.run([everything, *(partial(order, s) for s in range(n))])
     if shared.size:
         twins = [
             group[groups.template[groups.ptr[g]]]
-            for g, span in enumerate(spans)
-            if shared[0] in met.key[span]
+            for g, end in enumerate(ends)
+            if shared[0] in met.key[groups.first[g] : end]
         ]
         group[np.isin(group, twins)] = twins[0]
         return sweep_text(bound, program, group, keep_names, team, beside)
@@ -241,13 +240,13 @@ def _before(sizes: Any) -> list[int]:
     return [0, *accumulate(map(int, sizes))]
 
 
-def _shared(groups: list[np.ndarray]) -> np.ndarray:
-    """Keys that two groups have."""
-    keys = np.concatenate(groups)
-    seen = np.zeros(1 << (2 * len(keys)).bit_length(), np.uint8)
-    mark_keys(keys, seen)
-    candidates = np.empty(keep_twins(keys, seen, np.empty(0, np.uint64)), np.uint64)
-    keep_twins(keys, seen, candidates)
+def _shared(keys: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Keys that two groups have, of which group g has ``keys[begins[g]:ends[g]]``."""
+    used = int((ends - begins[:-1]).sum())
+    seen = np.zeros(1 << (2 * used).bit_length(), np.uint8)
+    mark_keys(keys, begins, ends, seen)
+    candidates = np.empty(keep_twins(keys, begins, ends, seen, np.empty(0, np.uint64)), np.uint64)
+    keep_twins(keys, begins, ends, seen, candidates)
     candidates.sort()
     return candidates[1:][candidates[1:] == candidates[:-1]]
 
@@ -561,23 +560,25 @@ def _count_rows(place, sayings, size, counts):
 
 
 @lean
-def mark_keys(keys, seen):
+def mark_keys(keys, begins, ends, seen):
     """Note by some bits of keys, two of ``seen`` for each, whether none, one or more have them."""
-    for i in range(len(keys)):
-        byte, shift = _mark_of(keys[i], seen)
-        seen[byte] += np.uint8((((seen[byte] >> shift) & 3) < 2) << shift)
+    for g in range(len(ends)):
+        for i in range(begins[g], ends[g]):
+            byte, shift = _mark_of(keys[np.uint64(i)], seen)
+            seen[byte] += np.uint8((((seen[byte] >> shift) & 3) < 2) << shift)
 
 
 @lean
-def keep_twins(keys, seen, twins):
+def keep_twins(keys, begins, ends, seen, twins):
     """How many keys have bits that more have; they are copied where there is room."""
     n = 0
-    for i in range(len(keys)):
-        byte, shift = _mark_of(keys[i], seen)
-        if (seen[byte] >> shift) & 3 == 2:
-            if len(twins) > 0:
-                twins[n] = keys[i]
-            n += 1
+    for g in range(len(ends)):
+        for i in range(begins[g], ends[g]):
+            byte, shift = _mark_of(keys[np.uint64(i)], seen)
+            if (seen[byte] >> shift) & 3 == 2:
+                if len(twins) > 0:
+                    twins[n] = keys[i]
+                n += 1
     return n
 
 

@@ -360,16 +360,16 @@ class TemplateFeatures:
             Threads. Numbers and names do not depend on it.
         """
         check_options(min_count, hash_bits)
-        if isinstance(templates, str):
-            templates = load_templates(templates)
-        templates = templates.for_columns(sentences.columns)
-        slots = Slots(templates)
-        strings = {c: sentences.columns[c].strings for c in slots.columns}
-        programs = slots.program(ON_LABELS), slots.program(ON_EDGES)
         tables, names, rows = [], [], []
         collisions, named = 0.0, None
-        last = programs[1] if programs[1].templates else programs[0]
         with Team(n_jobs) as team:
+            if isinstance(templates, str):
+                templates = load_templates(templates)
+            templates = templates.for_columns(sentences.columns)
+            slots = Slots(templates)
+            strings = {c: sentences.columns[c].strings for c in slots.columns}
+            programs = slots.program(ON_LABELS), slots.program(ON_EDGES)
+            last = programs[1] if programs[1].templates else programs[0]
             bound, recorder = slots.bind(sentences, team), Recorder(slots, strings)
             for program in programs:
                 bits = None if program.edges else hash_bits

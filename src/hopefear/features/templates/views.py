@@ -15,16 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.arrays import Texts
+from hopefear.core.arrays import Texts, gathered
 from hopefear.core.component import inlined, kernel
 from hopefear.core.hashing import mix
 from hopefear.features.templates.spec import View
 
 _RUNS = re.compile(r"(.)\1+", re.DOTALL)
-_GREEK_LETTER = (
-    "(?i:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho|"
-    "sigma|tau|upsilon|phi|chi|psi|omega)|[\u0391-\u03a9\u03b1-\u03c9]+"
+_GREEK_NAMES = (
+    "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho|sigma|"
+    "tau|upsilon|phi|chi|psi|omega"
 )
+_GREEK = frozenset(_GREEK_NAMES.split("|"))
+_GREEK_LETTER = f"(?i:{_GREEK_NAMES})|[\u0391-\u03a9\u03b1-\u03c9]+"
 
 
 class _Shapes(dict[int, str]):
@@ -156,6 +158,29 @@ def classes(text: str) -> tuple[str, ...]:
     return names + more if more else names
 
 
+def all_classes(strings: Sequence[str]) -> list[tuple[str, ...]]:
+    """`classes` of each string; hardly any could be of `TEXT_CLASSES`, and others are not asked.
+
+    >>> all_classes(["IV", "beta-2"]) == [classes("IV"), classes("beta-2")]
+    True
+    """
+    lowered = mapped("lower", strings)
+    return [
+        classes(text) if _could_be_more(text, low) else _classes_of_shape(s)
+        for text, low, s in zip(strings, lowered, mapped("shape", strings), strict=True)
+    ]
+
+
+def _could_be_more(text: str, low: str) -> bool:
+    """Whether a string could be a roman number, or have a Greek letter between its hyphens."""
+    return (
+        low in _GREEK
+        or not text.strip("MDCLXVI")
+        or ("-" in low and not _GREEK.isdisjoint(low.split("-")))
+        or not low.isascii()
+    )
+
+
 @functools.lru_cache(1 << 14)
 def is_class(text: str, name: str) -> tuple[str, ...]:
     """``yes`` if the string belongs to the class, else nothing."""
@@ -261,10 +286,10 @@ class Types:
             return _affixes(self._pack(views[:-1]), int(args[0]), name == "suffix")
         if name == "substrings":
             return _all_substrings(self._pack(views[:-1]), int(args[0]), int(args[1]))
-        lists = [LISTS[name](text, *args) for text in self.mapped(views[:-1])]
-        ptr = _pointers(np.fromiter(map(len, lists), np.int64, len(lists)))
-        flat = [value for values in lists for value in values]
-        return Values(ptr, _whole(pack(flat)).hashes)
+        strings = self.mapped(views[:-1])
+        if name == "classes":
+            return _of_lists(all_classes(strings))
+        return _of_lists([LISTS[name](text, *args) for text in strings])
 
     def _pack(self, views: tuple[View, ...]) -> Packed:
         if views not in self._packed:
@@ -310,17 +335,10 @@ _ASCII["short_shape"] = _ASCII["shape"]
 
 def _mapped_ascii(name: str, packed: Packed) -> Packed | None:
     """What `mapped` makes of strings of ASCII; None of others."""
-    points, ends, sizes = packed
-    if points.max(initial=0) >= 128:
+    if packed.points.max(initial=0) >= 128:
         return None
-    points = _ASCII[name][points]
-    if name == "short_shape":
-        first = np.ones(len(points), bool)  # of a run
-        first[1:] = points[1:] != points[:-1]
-        first[(ends - sizes)[sizes > 0]] = True
-        ends = np.concatenate([[0], np.cumsum(first)])[ends]
-        points, sizes = points[first], np.diff(ends, prepend=0)
-    return Packed(points, ends, sizes)
+    points, ends = _map_points(packed, _ASCII[name], name == "short_shape")
+    return Packed(points, ends, np.diff(ends, prepend=0))
 
 
 def hashes_of(strings: Sequence[str]) -> np.ndarray:
@@ -356,6 +374,16 @@ def _all_substrings(packed: Packed, low: int, high: int) -> Values:
     return Values(ptr, hashes[:used].copy())
 
 
+def _of_lists(lists: list[tuple[str, ...]]) -> Values:
+    """Values of strings, most of which have the same as others."""
+    kinds = {values: k for k, values in enumerate(dict.fromkeys(lists))}
+    hashes = hashes_of([value for values in kinds for value in values])
+    ptr = _pointers(np.fromiter(map(len, kinds), np.int64, len(kinds)))
+    kind = np.fromiter(map(kinds.__getitem__, lists), np.int64, len(lists))
+    ptr, places = gathered(ptr, kind)
+    return Values(ptr, hashes[places])
+
+
 def _pointers(counts: np.ndarray) -> np.ndarray:
     ptr = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=ptr[1:])
@@ -373,6 +401,21 @@ def _hash(points, begin, end):
     for p in range(begin, end):
         h = mix(h, np.uint64(points[p]))
     return _finish(h, end - begin)
+
+
+@kernel
+def _map_points(packed, points_of, once):
+    """What becomes of each code point; ``once``: of several in a row that are the same, one."""
+    points, ends, n = np.empty_like(packed.points), np.empty_like(packed.ends), 0
+    for i in range(len(packed.ends)):
+        first = n
+        for p in range(packed.ends[i] - packed.sizes[i], packed.ends[i]):
+            point = points_of[packed.points[p]]
+            if not once or n == first or points[n - 1] != point:
+                points[n] = point
+                n += 1
+        ends[i] = n
+    return points[:n], ends
 
 
 @kernel

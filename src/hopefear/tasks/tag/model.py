@@ -340,9 +340,17 @@ def check_features(data: SequenceDataset, features: Any) -> None:
 
 
 def encoded(
-    sentences: Any, attributes: Any, labels: Sequence[str], gold: Column | None, features: Any
+    sentences: Any,
+    attributes: Any,
+    labels: Sequence[str],
+    gold: Column | None,
+    features: Any,
+    numbered: bool = False,
 ) -> SequenceDataset:
-    """A dataset from encoded attributes; unknown labels get numbers behind the others."""
+    """A dataset from encoded attributes; unknown labels get numbers behind the others.
+
+    ``numbered``: as for `SequenceDataset`.
+    """
     names = list(labels)
     codes = np.full(sentences.starts[-1], -1, np.int32)
     if gold is not None:
@@ -355,4 +363,5 @@ def encoded(
     if weights is None:
         weights = np.ones(len(sentences.starts) - 1)
     rows = TokenRows(*(sentences.starts, *attributes, codes, weights))
-    return SequenceDataset(rows, names, features, getattr(sentences, "source", "memory"))
+    source = getattr(sentences, "source", "memory")
+    return SequenceDataset(rows, names, features, source, numbered=numbered)

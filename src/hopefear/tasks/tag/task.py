@@ -229,7 +229,8 @@ def dataset(
         keep_names=keep_names,
     )
     check_needs(feature_map, sentences, gold, column)
-    return encoded(sentences, attributes, (), gold, feature_map)
+    numbered = isinstance(feature_map, TemplateFeatures)
+    return encoded(sentences, attributes, (), gold, feature_map, numbered)
 
 
 def check_needs(features: Any, sentences: Sentences, gold: Column, column: str) -> None:
