@@ -109,7 +109,7 @@ def number(
     tokens = bound.ids.shape[1]
     if not program.templates:
         nothing = np.zeros(0, np.int64)
-        rows = _room_for(bound, program)
+        rows = no_rows() if program.edges else _room_for(bound, program)
         return Numbered(np.zeros(0, np.uint64), _born(0), nothing, rows), call(_born(0))
     # Templates with the same text around their terms have the same attributes.
     group = np.unique(program.seeds, return_inverse=True)[1]

@@ -147,7 +147,7 @@ def sweep_text(
     """
     plan, tokens = bound.plan(program), bound.ids.shape[1]
     threads = min(team.size, tokens // _STRETCH + 1)
-    n = 8 * threads if threads > 1 else 1  # so that nobody waits long for the last
+    n = 16 * threads if threads > 1 else 1  # so that nobody waits long for the last
     group = np.unique(group, return_inverse=True)[1]
     room = bound.room(program)
     kinds = np.minimum(bound.kinds(program), room).astype(np.int64)

@@ -394,8 +394,7 @@ class TemplateFeatures:
                 called = called or name(attributes.born)
                 names.append(called if order is None else called.take(order))
                 tables.append(Table(attributes.keys, bits or 0))
-                empty = program.edges and not program.templates
-                rows.append(no_rows() if empty else attributes.rows)
+                rows.append(attributes.rows)
         features = cls(
             templates,
             tables[0],

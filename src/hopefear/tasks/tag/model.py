@@ -352,8 +352,9 @@ def encoded(
     ``numbered``: as for `SequenceDataset`.
     """
     names = list(labels)
-    codes = np.full(sentences.starts[-1], -1, np.int32)
-    if gold is not None:
+    if gold is None:
+        codes = np.full(sentences.starts[-1], -1, np.int32)
+    else:
         number = {name: c for c, name in enumerate(names)}
         for name in gold.strings:
             number.setdefault(name, len(number))
