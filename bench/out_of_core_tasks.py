@@ -78,7 +78,7 @@ def speed(task: str, cache: str) -> None:
     """Passes in memory and mapped by turns."""
     from hopefear.data.cache import cache_header, open_cache
 
-    mapped: Any = open_cache(cache)
+    mapped: Any = open_cache(cache, verify=True)  # as training does
     if task == "parse":
         from hopefear.tasks.parse.cached import completed
 
