@@ -61,7 +61,7 @@ def test_the_last_predictor_is_the_same_whether_books_are_used_up(monkeypatch, n
 
 
 @pytest.mark.parametrize("make", [together, in_pages])
-def test_arrays_of_one_piece_lie_apart_and_begin_lines(make):
+def test_arrays_of_one_piece_lie_whole_lines_apart(make):
     wanted = (700_001, np.int64), (3, np.uint16), (0, np.float32), (5, np.uint8)
     arrays = make(*wanted)
     for k, (array, (size, dtype)) in enumerate(zip(arrays, wanted, strict=True)):
@@ -70,6 +70,7 @@ def test_arrays_of_one_piece_lie_apart_and_begin_lines(make):
     assert [set(array.tolist()) for array in arrays] == [{0}, {1}, set(), {3}]
     places = [array.ctypes.data for array in arrays]
     assert len({place % 64 for place in places}) == 1
+    assert make is not in_pages or places[0] % 64 == 0
 
 
 def test_more_than_there_is_is_an_error_of_memory():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -175,3 +177,46 @@ def test_what_cannot_be_read_is_said_as_one_says_it(tmp_path, content, damage):
             read_sentences(path, n_jobs=n_jobs)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+def test_stretches_stay_in_order_however_threads_take_turns(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("\n\n".join(f"w{k} N" for k in range(400)) + "\n")
+    monkeypatch.setattr(token_files, "_STRETCH", 64)
+    alone, copy, usual = read(path, 1), packed(path), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        assert all(read(copy, 2)[:4] == alone[:4] for _ in range(100))
+    finally:
+        sys.setswitchinterval(usual)
+
+
+def test_an_interrupt_ends_the_reading_of_a_packed_file(tmp_path, monkeypatch):
+    """The thread that called hears of it, also where it waits for a pipe, and the other stops."""
+    path = tmp_path / "a.txt"
+    path.write_text(text_of(np.random.default_rng(7)))
+    parsed, callers = [], []
+
+    def interrupted(path, size):
+        for _ in range(40):
+            callers.append(threading.get_ident())
+            yield b"a b\n\n"
+        raise KeyboardInterrupt
+
+    def slow(lines, *options):
+        parsed.append(lines)
+        time.sleep(0.05)
+        raise HopefearError("not read")
+
+    monkeypatch.setattr(token_files, "pieces", interrupted)
+    monkeypatch.setattr(token_files, "parse_columns", slow)
+    with pytest.raises(KeyboardInterrupt):
+        read_sentences(packed(path), n_jobs=2, columns=["x", "y"])
+    assert set(callers) == {threading.get_ident()} and len(parsed) < 5
+
+
+def test_a_first_stretch_too_short_to_tell_by_decides_nothing(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"1 3:0.5\n\n" + b"a b\n" * 70000 + b"\nc d\n")
+    assert read(packed(path), 2) == read(packed(path), 1)
+    assert read(path, 1)[2] == [0, 1, 70001, 70002]

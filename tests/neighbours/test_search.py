@@ -347,7 +347,7 @@ class Machines:
     def room(self):
         return self.places
 
-    def stream(self, function, shared, items, most):
+    def stream(self, function, shared, items, most, watch):
         sent, source, waiting = pickle.dumps((function, shared)), enumerate(items), []
         while True:
             waiting += islice(source, most - len(waiting))
@@ -356,6 +356,7 @@ class Machines:
                 return
             k, item = waiting.pop()
             there, theirs = pickle.loads(sent)
+            watch()
             yield k, pickle.loads(pickle.dumps(there(theirs, pickle.loads(pickle.dumps(item)))))
 
 
@@ -400,6 +401,23 @@ def test_trials_under_way_are_dropped_where_the_cluster_fails():
             search.run(study, 7, cluster=machines)
         assert [t.state.name for t in study.get_trials()].count("FAIL") == 2
         assert len(search.findings(study)) == 1
+
+
+def test_a_signal_ends_a_search_on_a_cluster_and_keeps_what_has_ended(tmp_path):
+    journal = tmp_path / "journal"
+    search = Search(candidates(), Plan("accuracy", 2), journal=str(journal))
+    told = []
+
+    def heard(finding):
+        told.append(finding)
+        if len(told) == 3:
+            signal.raise_signal(signal.SIGTERM)
+
+    with search.opened() as study:
+        with pytest.raises(InterruptedTrainingError, match="the same command goes on") as caught:
+            search.run(study, 7, on_finding=heard, cluster=Machines(2))
+        assert caught.value.signum == signal.SIGTERM
+        assert search.findings(study) == sorted(told) and len(told) == 3
 
 
 @pytest.mark.parametrize(

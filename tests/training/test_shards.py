@@ -458,10 +458,12 @@ def test_mapped_data_is_dealt_by_pieces():
 def test_blocks_are_made_small_enough_for_all_shards(n):
     passes = Passes(DATA, by_block=True)
     assert passes.n_pieces == 1
+    Shards(n).cut(passes)
     shares = Shards(n)._deal(passes, False)
     seen = [rows.labels[order] for share in shares for rows, order in share.stretch(0, 0, share.n)]
     assert all(share.n for share in shares) and len(shares) == n
     assert sorted(np.concatenate(seen)) == sorted(DATA.rows.labels)
+    Shards(61).cut(passes)
     with pytest.raises(HopefearError, match="60 examples are too few for 61 shards"):
         Shards(61)._deal(passes, False)
 
@@ -469,8 +471,17 @@ def test_blocks_are_made_small_enough_for_all_shards(n):
 def test_blocks_that_are_enough_stay_as_they_are(monkeypatch):
     monkeypatch.setattr("hopefear.training.passes._BLOCK", 500)
     passes, same = Passes(DATA, by_block=True), Passes(DATA, by_block=True)
-    Shards(2)._deal(passes, False)
+    Shards(2).cut(passes)
     assert passes.n_pieces == same.n_pieces > 2
+
+
+def test_the_signature_tells_blocks_that_were_made_for_shards():
+    whole, dealt, searched = (
+        train(DATA, "perceptron", {"block": 4}, epochs=1, shards=shards, by_block=by_block)
+        for shards, by_block in ((2, False), (2, True), (Shards(2, mix="blocks"), True))
+    )
+    assert "by_block" not in whole.model.signature and "by_block" not in searched.model.signature
+    assert "|by_block:true" in dealt.model.signature
 
 
 def test_an_estimator_goes_on_alone():

@@ -88,7 +88,7 @@ def _size_of(arrays: Sequence[tuple[int, Any]]) -> int:
 
 
 def _cut(memory: np.ndarray, arrays: Sequence[tuple[int, Any]]) -> list[np.ndarray]:
-    """Arrays one behind the other, each from the beginning of a cache line on."""
+    """Arrays one behind the other, whole cache lines apart."""
     pieces, begin = [], 0
     for size, dtype in arrays:
         pieces.append(memory[begin : begin + size * np.dtype(dtype).itemsize].view(dtype))

@@ -79,9 +79,13 @@ class Team:
         self._helpers = 0
 
     def run(self, tasks: Iterable[Callable[[], Any]]) -> list[Any]:
-        """What the tasks return, taken up in their order; the first error of any is raised."""
+        """What the tasks return, taken up in their order; the first error of any is raised.
+
+        The first task is the caller's own.
+        """
         waiting = deque(enumerate(tasks))
         results: list[Any] = [None] * len(waiting)
+        own = waiting.popleft() if waiting else None
         answers: SimpleQueue[BaseException | None] = SimpleQueue()
 
         def work() -> None:
@@ -100,11 +104,13 @@ class Team:
             else:
                 answers.put(None)
 
-        others = min(self.size, len(waiting)) - 1
+        others = min(self.size - 1, len(waiting))
         self._have(others + 1)
         for _ in range(others):
             self._calls.put(help_out)
         try:
+            if own is not None:
+                results[0] = own[1]()
             work()
         finally:
             waiting.clear()

@@ -144,7 +144,7 @@ class SectionWriter:
         self._waiting = bytearray()
 
     def write(self, piece: np.ndarray) -> None:
-        """Append a piece; it is in the file when the section is full or :meth:`entry` was asked."""
+        """Append a piece; it is in the file when a stretch is full or :meth:`entry` was asked."""
         data = np.ascontiguousarray(piece, self.dtype).view(np.uint8).data
         self._hash.update(data)
         self.count += len(piece)

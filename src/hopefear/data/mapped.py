@@ -195,9 +195,11 @@ def in_order(mapping: mmap.mmap) -> Iterator[None]:
     Pages then come to memory in large pieces, which take less time to map, now and later.
     """
     _advise(mapping, "MADV_SEQUENTIAL", "MADV_HUGEPAGE")
-    yield
-    at_random(mapping)
-    _advise(mapping, "MADV_NOHUGEPAGE")  # else a page that is missing brings a large piece with it
+    try:
+        yield
+    finally:
+        at_random(mapping)
+        _advise(mapping, "MADV_NOHUGEPAGE")  # else a missing page brings a large piece with it
 
 
 def _advise(mapping: mmap.mmap, *advice: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, pairwise
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -41,41 +42,55 @@ def while_read(
 ) -> tuple[bytes, Ahead]:
     """A text that comes in pieces, and what ``parse`` says of it, by one thread as it comes.
 
-    Of what is left when all has come, the thread that brought it parses the second half.
+    The caller's thread brings it, since there an interrupt ends the waiting for a pipe. When all
+    has come, it parses the second half of what is left.
     """
-    queue: SimpleQueue[Any] = SimpleQueue()
+    # Stretches that wait, from the left for who follows and from the right for who brings them; and
+    # a word for each, or that no more will come.
+    waiting: deque[tuple[str, Lines]] = deque()
+    coming: SimpleQueue[bool] = SimpleQueue()
     tables: dict[int, StringTable] = {}
 
     def follow() -> list[Any]:
         done = []
-        while (task := queue.get()) is not None:
-            done.append((task[1], _tried(parse, *task)))
+        while coming.get():
+            try:
+                form, lines = waiting.popleft()
+            except IndexError:  # the other took what was left
+                break
+            done.append((lines, _tried(parse, form, lines)))
         return done
 
     def bring() -> tuple[bytes, str, list[Any]]:
-        texts, form, left = list[bytes](), "", []
+        texts: list[bytes] = []
+        left: list[Lines] = []
+        form = ""
         try:
             for text in _behind_blanks(pieces):
                 lines = lines_of(text if texts else text.removeprefix(BOM), ReadReport())
-                form = form or form_of(lines)
+                if not texts:
+                    with suppress(HopefearError):  # there may be more to see in the whole
+                        form = form_of(lines)
                 texts.append(text)
-                queue.put((form, replace(lines, tables=tables)))
-            with suppress(Empty):
-                while True:
-                    left.append(queue.get_nowait())
-            half = len(left) // 2
-            for task in left[:half]:
-                queue.put(task)
+                if form:
+                    waiting.append((form, replace(lines, tables=tables)))
+                    coming.put(True)
+            with suppress(IndexError):
+                for _ in range((len(waiting) + 1) // 2):
+                    left.append(waiting.pop()[1])
+        except BaseException:
+            waiting.clear()
+            raise
         finally:
-            queue.put(None)
+            coming.put(False)
         more = []
         if left:
-            rest = b"".join(lines.text for _, lines in left[half:])
-            last = replace(left[half][1], text=rest, tables={})
+            rest = b"".join(lines.text for lines in reversed(left))
+            last = replace(left[-1], text=rest, tables={})
             more.append((last, _tried(parse, form, last)))
         return b"".join(texts), form, more
 
-    done, (text, form, more) = team.run([follow, bring])
+    (text, form, more), done = team.run([bring, follow])
     stretches, parts = zip(*done, *more, strict=True) if done or more else ((), ())
     return text, Ahead(form, list(stretches), list(parts))
 

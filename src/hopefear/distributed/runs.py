@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -18,6 +19,7 @@ from hopefear.errors import HopefearError
 
 # How often one run may be lost: another one of its size would be lost as well.
 _LOSSES = 5
+_POLL = 0.2  # seconds between two looks at what else may have happened
 
 
 class Runs:
@@ -89,6 +91,7 @@ class Runs:
         shared: Any,
         items: Iterable[Any],
         most: int | None = None,
+        watch: Callable[[], None] | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """The number of an item and ``function(shared, item)``, as runs end.
 
@@ -99,38 +102,44 @@ class Runs:
         most : int, optional
             How many runs are under way at a time; an item is taken up when there is room for it,
             so it may depend on what came before. None: all at once, and the cluster has them wait.
+        watch : callable, optional
+            Called several times a second; what it raises ends the runs.
         """
         ray = self._connection.ray
         # In a list, which Ray leaves as it is: a worker that has another version must say so
         # before it reads anything of ours.
         place = [ray.put((function, shared))]
         task = ray.remote(num_cpus=self.cores, max_retries=0)(_run)
-        wanted, folder, source = versions(), os.getcwd(), iter(items)
-        own: list[list[Any]] = []
-        losses: list[int] = []
+        wanted, folder = versions(), os.getcwd()
+        own: dict[int, list[Any]] = {}  # of runs that have not ended
+        losses: Counter[int] = Counter()
         waiting: dict[Any, int] = {}
+        numbered = enumerate(items)
 
         def ask(k: int) -> None:
             waiting[task.remote(wanted, k, folder, place, own[k])] = k
 
         try:
             while True:
-                for item in islice(source, None if most is None else most - len(waiting)):
-                    own.append([ray.put(item)])
-                    losses.append(0)
-                    ask(len(own) - 1)
+                for k, item in islice(numbered, None if most is None else most - len(waiting)):
+                    own[k] = [ray.put(item)]
+                    ask(k)
                 if not waiting:
                     return
-                (reference,), _ = ray.wait(list(waiting), num_returns=1)
-                k = waiting.pop(reference)
+                ready, _ = ray.wait(list(waiting), num_returns=1, timeout=_POLL)
+                if watch is not None:
+                    watch()
+                if not ready:
+                    continue
+                k = waiting.pop(ready[0])
                 try:
-                    result = self._connection.answer(reference)
+                    result = self._connection.answer(ready[0])
                 except self._connection.losses() as error:
                     losses[k] += 1
                     self._count_loss(k, losses[k], error)
                     ask(k)
                     continue
-                own[k] = []
+                del own[k]
                 yield k, result
         finally:
             for reference in waiting:

@@ -278,6 +278,8 @@ def train(
     length = {} if epochs is None else {"epochs": epochs}
     shards = None if shards is None else Shards.of(shards)
     split = {} if shards is None else shards.words(learner)
+    if shards is not None:
+        shards.cut(passes)
     origin = None if start is None else fingerprint(np.asarray(start, np.float64).tobytes())
     more = {
         "start": origin,

@@ -204,17 +204,18 @@ class Passes:
     def blocks(self, order: Iterable[int] | None = None) -> Iterator[tuple[Any, np.ndarray]]:
         """Rows that are in memory together, and their visits before they are shuffled.
 
-        A mapped file that has changed while a block of it was used is refused after the block.
+        A mapped file that has changed is refused between two blocks.
         """
         if self._visits is not None:
             yield self.rows, self._visits
             return
+        mapping = self.dataset.mapping
         for block in blocks(self.dataset, self._rows, order):
             rows, times = share_out(block, self._unit)
             visits = np.arange(rows.weights.size)
             yield rows, visits if times is None else np.repeat(visits, times)
-            if self.dataset.mapping is not None:
-                self.dataset.mapping.check()
+            if mapping is not None:
+                mapping.check()
 
     def _shuffled(self, visits: np.ndarray, epoch: int, block: int) -> np.ndarray:
         if not self.shuffle:

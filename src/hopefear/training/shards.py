@@ -188,11 +188,18 @@ class Shards:
             structure, learner, shares, words["mix"], self.rounds, self.select, workers, dtype
         )
 
+    def cut(self, passes: Passes) -> None:
+        """Make a block for every shard, of data that is visited by them; before anything is said.
+
+        Which blocks there are is part of what is learned, and of its signature.
+        """
+        if self.mix != BLOCKS:  # there all search a part of every block
+            passes.cut(self.n)
+
     def _deal(self, passes: Passes, by_content: bool) -> list[Any]:
         """The share of every shard; of data in blocks every K-th one."""
         data = passes.dataset
         if passes.by_block:
-            passes.cut(self.n)
             if passes.n_pieces < self.n:
                 raise _too_few(passes.n_pieces, self.n)
             return [Dealt(passes, k, self.n) for k in range(self.n)]

@@ -373,14 +373,20 @@ class Search:
                 yield self._point(study, trial)
 
         alone = replace(self, plan=replace(self.plan, n_jobs=1))
-        try:
-            for k, outcome in cluster.stream(
-                _attempt_there, (alone, round_), points(), round_.jobs
-            ):
-                self._tell(study, under_way.pop(k), outcome, on_finding)
-        finally:
-            for trial in under_way.values():
-                study.tell(trial, state=_states().FAIL)
+        with interruptible() as flag:
+
+            def watch() -> None:
+                if flag:
+                    raise self._interrupted(flag.signum)
+
+            shared = alone, round_
+            runs = cluster.stream(_attempt_there, shared, points(), round_.jobs, watch)
+            try:
+                for k, outcome in runs:
+                    self._tell(study, under_way.pop(k), outcome, on_finding)
+            finally:
+                for trial in under_way.values():
+                    study.tell(trial, state=_states().FAIL)
 
     def _interrupted(self, signum: int) -> InterruptedTrainingError:
         """What to say of an interrupt: trials that ended are not lost where there is a journal."""
