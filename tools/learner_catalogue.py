@@ -157,7 +157,7 @@ def measured(results: str, names: set[str]) -> dict[str, list[str]]:
         title = section.split("\n", 1)[0]
         anchor = re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
         command = re.search(r"^    ((?:python|hopefear) .*?)(?:  +#.*)?$", section, re.MULTILINE)
-        commit = re.search(r"`([0-9a-f]{7})`", section)
+        commit = re.search(r"`([0-9a-f]{7})`", section.partition("\n- ")[0])  # not of remarks
         facts = [f"`{command[1].rstrip(BREAK)}`"] if command else []
         facts += [f"at `{commit[1]}`"] if commit else []
         origin = f" ({', '.join(facts)})" if facts else ""
