@@ -102,7 +102,7 @@ class Recorder(NamedTuple):
     fill: np.ndarray
     threads: int
     share: float  # that a coordinate is of its feature
-    shift: int  # features that belong together, as a power of two
+    shift: int  # features of a short stretch, as a power of two
 
     def additive(self):
         return self.rule.additive()

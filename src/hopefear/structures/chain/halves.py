@@ -18,6 +18,7 @@ import numpy as np
 from hopefear.core.component import inlined, lean, prefetch
 from hopefear.core.crew import HALVES, half_of, stretch_of
 from hopefear.core.threads import Team
+from hopefear.structures.chain.mu import spread_rows
 from hopefear.structures.chain.theta import AHEAD, LINE, add_row, add_times_row, ask_row, length
 
 # Attributes of a sequence that are asked for while another one is read; then the processor sees the
@@ -197,9 +198,7 @@ def scatter_half(chain, x, n, half, row, desk):
         if live == 2:
             ask_for(nodes, at + _TOKENS * width, width)  # another core may have left it
             if unit:  # all labels at once: rows of weights are whole vectors
-                for p in range(begins[k], begins[k + 1]):
-                    ask_row(row, attributes[min(p + AHEAD, last)], width)
-                    row.spread(np.uint64(attributes[p]) * width, nodes, at, width)
+                spread_rows(row, attributes, begins[k], begins[k + 1], last, nodes, at, width)
                 continue
         for c in range(width):
             g = nodes[at + c]

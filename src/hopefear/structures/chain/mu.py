@@ -193,9 +193,7 @@ def scatter_nodes(chain, x, mu, row):
         first, stop = indptr[start + t], indptr[start + t + 1]
         if dense and unit:  # all labels at once: rows of weights are whole vectors
             row.hold(nodes, at, width)
-            for p in range(first, stop):
-                ask_row(row, indices[min(p + AHEAD, last)], width)
-                row.spread(np.uint64(indices[p]) * width, nodes, at, width)
+            spread_rows(row, indices, first, stop, last, nodes, at, width)
             continue
         for c in range(width):
             g = nodes[at + c]
@@ -204,6 +202,14 @@ def scatter_nodes(chain, x, mu, row):
             for p in range(first, stop):
                 value = g if unit else g * values[p]
                 row.put(np.uint64(indices[p]) * width + c, value)
+
+
+@inlined
+def spread_rows(row, indices, first, stop, last, nodes, at, width):
+    """Give every feature of a token the weights of all labels; ``last`` is the last to ask for."""
+    for p in range(first, stop):
+        ask_row(row, indices[min(p + AHEAD, last)], width)
+        row.spread(np.uint64(indices[p]) * width, nodes, at, width)
 
 
 @inlined
