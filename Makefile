@@ -3,11 +3,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip install \
+# A second environment has every extra, so that the first shows what works without any.
+EXTRAS := .venv-extras
+export PIP_ROOT_USER_ACTION := ignore
+PIP := bin/python -m pip install \
 	--disable-pip-version-check --quiet --editable
 # Each process takes half of the tests as they stand, so that fixtures of a file and kernels are
 # made once, and what the other has left.
-TESTS := $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/contracts
+TESTS := bin/python -m pytest -n 2 --dist worksteal
+PLAIN := interpreted and not compiled and not slow
+COMPILED := (compiled or not interpreted) and not slow
 
 # Compiled sources are kept, whatever the environment says: without them each process that tests
 # start compiles the package again, and pytest all tests.
@@ -30,11 +35,13 @@ check: lint ## linters, types, layers and contracts: a minute and a half, before
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/contracts tests/structures/test_lattice.py
 
 test: check ## the same and all other tests, interpreted where nothing need be compiled
-	NUMBA_DISABLE_JIT=1 $(TESTS) -m "interpreted and not compiled and not slow"
-	$(TESTS) tests -m "(compiled or not interpreted) and not slow"
+	NUMBA_DISABLE_JIT=1 $(VENV)/$(TESTS) --ignore=tests/contracts -m "$(PLAIN)"
+	$(VENV)/$(TESTS) tests --ignore=tests/contracts -m "$(COMPILED)"
 
-test-all: $(VENV)/.ready-all test ## the same with every extra installed, networks too, and long runs on real data
-	$(BIN)/python -m pytest -n 2 tests -m slow
+test-all: test $(EXTRAS)/.ready ## the same, then what needs an extra, and long runs, in .venv-extras
+	NUMBA_DISABLE_JIT=1 $(EXTRAS)/$(TESTS) -m "needs and $(PLAIN)"
+	$(EXTRAS)/$(TESTS) tests -m "needs and $(COMPILED)"
+	$(EXTRAS)/bin/python -m pytest -n 2 tests -m slow
 
 lint: $(VENV)/.ready-dev ## linters, types and layers only
 	$(BIN)/ruff check .
@@ -60,23 +67,23 @@ hooks: $(VENV)/.ready-dev ## check every commit of this clone before it is made
 	git config core.hooksPath hooks
 
 clean: ## remove the environment and everything built
-	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(EXTRAS) build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
-$(BIN)/python:
+%/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "hopefear needs Python 3.11 or newer; try: make PYTHON=python3.12 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $*
 
-# One stamp for each set of extras, so that a demo does not wait for test tools.
+# One stamp for each set of packages, so that a demo does not wait for test tools.
 $(VENV)/.ready: pyproject.toml | $(BIN)/python
-	$(INSTALL) .
+	$(VENV)/$(PIP) .
 	@touch $@
 
 # This release of PyTorch comes without gigabytes for GPUs.
-$(VENV)/.ready-all: pyproject.toml | $(BIN)/python
-	$(INSTALL) '.[neural,ray,serve,neighbours,zstd,bench,docs,dev]' torch==2.13.0
-	@touch $@ $(VENV)/.ready-dev $(VENV)/.ready-docs
+$(EXTRAS)/.ready: pyproject.toml | $(EXTRAS)/bin/python
+	$(EXTRAS)/$(PIP) '.[neural,ray,serve,neighbours,zstd,bench,docs,dev]' torch==2.13.0
+	@touch $@
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
-	$(INSTALL) '.[$*]'
+	$(VENV)/$(PIP) '.[$*]'
 	@touch $@

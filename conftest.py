@@ -1,22 +1,42 @@
 """What tests and examples in docstrings share."""
 
-import importlib.util
-
 import numba
 import pytest
+from extras import needed_by, why_skipped
 
 from hopefear.metrics import best_temperature
 
-# Modules that need a package of an extra cannot be imported without it: no examples of theirs.
+collect_ignore = ["tests/support"]  # helpers and programs, imported by tests
 
-_NEED = {
-    "torch": "src/hopefear/neural/*",
-    "httptools": "src/hopefear/serve/*",
-    "spacy": "src/hopefear/neighbours/spacy_pipes.py",
-}
-collect_ignore_glob = [
-    path for package, path in _NEED.items() if importlib.util.find_spec(package) is None
-]
+
+class _WithoutExtra(pytest.File):
+    """A file that cannot be imported where an extra is missing; skipped as a whole."""
+
+    def collect(self):
+        pytest.skip(why_skipped(needed_by(self.path)), allow_module_level=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path, parent):
+    nodes = yield
+    if nodes and why_skipped(needed_by(file_path)):
+        return [_WithoutExtra.from_parent(parent, path=file_path)]
+    return nodes
+
+
+def pytest_collection_modifyitems(items):
+    """Examples in docstrings carry the marks of their files, and marks their limits of time."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and needed_by(item.path):
+            item.add_marker(pytest.mark.needs(*needed_by(item.path)))
+        for mark in item.iter_markers("long"):
+            item.add_marker(pytest.mark.timeout(mark.kwargs["seconds"]))
+
+
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("needs"):
+        if reason := why_skipped(mark.args):
+            pytest.skip(reason)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -6,16 +6,16 @@ import os
 import shutil
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 
 @pytest.fixture(scope="module")
 def browser():
     """Closed with its file: as long as it is open, tests in this process cannot run a loop."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         pytest.skip("chromium is not installed")
-    with playwright.sync_playwright() as driver:
+    with sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium
         chromium.close()

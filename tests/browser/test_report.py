@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from hopefear.report import (
     ArcDiagram,
@@ -261,13 +262,10 @@ def test_the_page_is_whole_without_its_script(opened):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("make", [evaluation, comparison, side_by_side])
 def test_no_serious_barrier(opened, make, scheme):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="axe is not installed"
-    )
     tab = opened(make(), color_scheme=scheme)
     tab.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     paper = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
-    faults = axe.Axe().run(tab).response["violations"]
+    faults = Axe().run(tab).response["violations"]
     serious = [f for f in faults if f["impact"] in ("serious", "critical")]
     assert serious == [], [(f["id"], [n["html"][:120] for n in f["nodes"]][:4]) for f in serious]

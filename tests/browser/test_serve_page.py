@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from served import MARKUP, Serving, saved
 
 pytestmark = [
     pytest.mark.interpreted,
-    pytest.mark.skipif(
-        importlib.util.find_spec("uvicorn") is None, reason="the extra serve is not installed"
-    ),
+    pytest.mark.needs("serve"),
 ]
 SHOTS = os.environ.get("HOPEFEAR_SHOTS")  # a folder that screenshots go to
 NARROW = {"width": 360, "height": 740}
@@ -173,7 +171,7 @@ def test_answers_are_copied(opened, serving):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nobody_is_shut_out(opened, scheme):
-    checker = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    checker = Axe()
     for model in ("names", "trees", "news"):
         page = opened(model, color_scheme=scheme, bypass_csp=True)
         ask(page)

@@ -88,16 +88,22 @@ def test_a_tagger_tags_the_pieces(place, in_small_blocks, capsys) -> None:
     assert "give --jackknife 0, or leave out --cache" in capsys.readouterr().err
 
 
-def test_what_cannot_be_cached_is_refused(place, capsys) -> None:
-    argv = ["train", "parse", "--train", "train.conllu", "--model", "m", "--cache"]
-    for folder, more, words in (
-        ("c", ("--learner", "biaffine"), "biaffine reads words and holds its data in memory"),
+@pytest.mark.parametrize(
+    ("folder", "more", "message"),
+    [
+        pytest.param(
+            *("c", ("--learner", "biaffine"), "biaffine reads words and holds its data in memory"),
+            marks=pytest.mark.needs("neural"),
+        ),
         ("dev.conllu", (), "is a file, and caches lie in a folder"),
         ("c", ("--tags", "head"), "has no column 'head' for tags"),
         ("c", ("--bounds", *SMALL, "--order", "1"), "bounds look at old mistakes again"),
-    ):
-        assert main([*argv, folder, *more]) == 1
-        assert words in capsys.readouterr().err
+    ],
+)
+def test_what_cannot_be_cached_is_refused(place, capsys, folder, more, message) -> None:
+    argv = ["train", "parse", "--train", "train.conllu", "--model", "m", "--cache"]
+    assert main([*argv, folder, *more]) == 1
+    assert message in capsys.readouterr().err
     assert not Path("m").exists()
 
 

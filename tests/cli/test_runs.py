@@ -77,9 +77,9 @@ def test_ray_that_is_absent_is_named_with_its_extra(run, folder, monkeypatch, wo
     assert status == 1 and "pip install 'hopefear[ray]'" in err and len(err.splitlines()) == 1
 
 
+@pytest.mark.needs("ray")
 @pytest.mark.parametrize("words", [COMPARE, SEARCH, (*TUNE, "--seeds", 2)])
 def test_an_address_where_nothing_listens_is_said_before_anything_is_read(run, folder, words):
-    pytest.importorskip("ray", reason="needs the extra ray")
     (folder / "x").write_text("1 no:such:format\n")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

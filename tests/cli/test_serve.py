@@ -18,8 +18,8 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.needs("serve")
 def test_others_are_served_with_a_token_only(run):
-    pytest.importorskip("uvicorn", reason="the extra serve is not installed")
     status, _, err = run("serve", "--model", "bad.model", "--host", "0.0.0.0")
     assert status == 1 and "--token-file" in err
     words = ("serve", "--model", "bad.model", "--host", "0.0.0.0", "--token-file")
@@ -35,8 +35,8 @@ def test_wrong_usage(run):
     assert status == 2 and "65535" in err
 
 
+@pytest.mark.needs("serve")
 def test_bad_models_are_told(run):
-    pytest.importorskip("uvicorn")
     status, _, err = run("serve", "--model", "bad.model", "--port", "0")
     assert status == 1 and "bad.model" in err
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 
 import numba
 import pytest
+from extras import is_installed
 from small_trees import quick, quickest  # noqa: F401 - fixtures
 
 from hopefear.cli import main, warm_up
 from hopefear.recipes import NetworkRecipe
 from hopefear.tasks import TASKS, recipes_of
 
-_TORCH = importlib.util.find_spec("torch") is not None
+_TORCH = is_installed("neural")
 
 
 def said(capsys, *words):

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from hopefear.data.files import read_blocks
 from hopefear.data.sources import open_bytes
@@ -57,15 +58,16 @@ def test_damage_names_the_file(suffix: str, tmp_path: Path) -> None:
             joined(path)
 
 
-def test_zstandard(tmp_path: Path) -> None:
+def test_zstandard_that_is_missing_is_named(tmp_path: Path, monkeypatch) -> None:
     path = tmp_path / "a.svm.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd\x00\x00")
-    try:
-        import zstandard
-    except ImportError:
-        with pytest.raises(HopefearError, match=r"install hopefear\[zstd\]"):
-            open_bytes(path)
-        return
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(HopefearError, match=r"install hopefear\[zstd\]"):
+        open_bytes(path)
+
+
+def test_zstandard(tmp_path: Path) -> None:
+    path = tmp_path / "a.svm.zst"
     packed = zstandard.compress(TEXT) + zstandard.compress(TEXT)
     path.write_bytes(packed)
     assert joined(path) == TEXT + TEXT

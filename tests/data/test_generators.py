@@ -153,7 +153,6 @@ def test_split_out_of_range_is_refused():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_dataset_holds_the_same_arrays(classes):
-    pytest.importorskip("hopefear.data.sparse", reason="datasets are not there yet")
     p = sparse_linear(20, 100, per_row=(2, 5), true_weights=30, classes=classes)
     data = p.dataset()
     assert data.n_features == 100

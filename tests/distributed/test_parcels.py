@@ -122,8 +122,8 @@ def test_the_package_needs_no_ray_to_be_imported():
     assert distributed.Cluster is Cluster
 
 
+@pytest.mark.needs("ray")
 def test_an_address_where_nothing_listens_is_said_at_once():
-    pytest.importorskip("ray", reason="needs the extra ray")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

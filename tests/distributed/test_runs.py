@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("ray", reason="clusters need Ray: pip install 'hopefear[ray]'")
-
-pytestmark = [pytest.mark.interpreted, pytest.mark.slow]
+pytestmark = [pytest.mark.needs("ray"), pytest.mark.interpreted, pytest.mark.slow]
 
 PROGRAM = "runs_program.py"
 TRIALS = [f"trial {k}:" for k in range(7)]

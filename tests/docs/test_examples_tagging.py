@@ -29,8 +29,8 @@ def f1(lines: list[str]) -> float:
     return float(re.fullmatch(r"F1 of the labels but O: ([\d.]+)", lines[0]).group(1))
 
 
+@pytest.mark.needs("bench")
 def test_only_the_imports_are_ours(tmp_path):
-    pytest.importorskip("sklearn_crfsuite", reason="the original is not installed")
     text = TUTORIAL.read_text("utf-8")
     for ours, theirs in IMPORTS.items():
         assert text.count(ours) == 1

@@ -52,7 +52,6 @@ def imported(path: Path) -> set[str]:
 
 
 def lint(folder: Path, source: Path) -> subprocess.CompletedProcess[str]:
-    pytest.importorskip("importlinter")
     config = str(ROOT / "pyproject.toml")
     return subprocess.run(
         [sys.executable, "-c", LINT, "--config", config, "--no-cache"],

@@ -24,25 +24,33 @@ WITH_SNIPPETS = [page for page in PAGES if SNIPPETS[page]]
 NOISY = {"docs/neighbours.md": pytest.mark.filterwarnings("ignore")}
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=NOISY.get(page, ())) for page in WITH_SNIPPETS]
-)
-def test_snippets_run(page, tmp_path):
+def extras_of(page):
+    return sorted({extra for snippet in SNIPPETS[page] for extra in snippet.extras})
+
+
+def page_parameters():
+    """Each page without the snippets that need an extra, then whole where it has some."""
+    for page in WITH_SNIPPETS:
+        noise = [NOISY[page]] if page in NOISY else []
+        if any(not snippet.extras for snippet in SNIPPETS[page]):
+            yield pytest.param(page, False, marks=noise, id=page)
+        if extras := extras_of(page):
+            marks = [*noise, pytest.mark.needs(*extras)]
+            yield pytest.param(page, True, marks=marks, id=f"{page} with extras")
+
+
+@pytest.mark.parametrize(("page", "with_extras"), page_parameters())
+def test_snippets_run(page, with_extras, tmp_path):
     snippets = SNIPPETS[page]
-    shared, ran, missing = Page(tmp_path, snippets[0].marks), 0, set()
+    shared = Page(tmp_path, snippets[0].marks)
     with inside(tmp_path):
         for one in snippets:
-            if one.missing:
-                missing.update(one.missing)
-            elif "skip" not in one.marks:
+            if "skip" not in one.marks and (with_extras or not one.extras):
                 try:
                     shared.run(one)
                 except BaseException as error:
                     error.add_note(f"{page}:{one.line}: this {one.kind} block failed")
                     raise
-                ran += 1
-    if not ran and missing:
-        pytest.skip(f"needs {', '.join(sorted(missing))}")
 
 
 @pytest.mark.parametrize("page", WITH_SNIPPETS)

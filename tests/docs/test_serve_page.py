@@ -18,8 +18,8 @@ def test_bounds_are_those_of_the_command():
         assert int(number) == parser.get_default(option.removeprefix("--").replace("-", "_"))
 
 
+@pytest.mark.needs("serve")
 def test_fields_are_those_of_questions():
-    pytest.importorskip("httptools")
     from hopefear.serve.questions import NUMBERS
 
     numbers = {name for fields in NUMBERS.values() for name in fields}

@@ -9,8 +9,9 @@ import sys
 
 import pytest
 from places import ROOT
+from playwright.sync_api import sync_playwright
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("docs")]
 LOADED = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["\']?([^"\'\s>]+)""")
 RELATIONS = "stylesheet|icon|preload|preconnect|prefetch"
 LINKED = re.compile(
@@ -20,7 +21,6 @@ LINKED = re.compile(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    pytest.importorskip("material", reason="the site needs the extra `docs`")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, timeout=1200)
@@ -50,11 +50,10 @@ def test_marks_of_the_snippets_are_left_out(site):
 
 
 def test_search_works_from_a_disk(site):
-    playwright = pytest.importorskip("playwright.sync_api")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("no chromium is installed")
-    with playwright.sync_playwright() as driver:
+    with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1300, "height": 900})
         addresses: list[str] = []

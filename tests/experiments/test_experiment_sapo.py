@@ -116,8 +116,8 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(tiny, monkeypatch):
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
 
 
+@pytest.mark.needs("neural")
 def test_networks_join_the_figures_the_claims_and_a_table_of_losses_by_encoders(tiny, tmp_path):
-    pytest.importorskip("torch", reason="networks need PyTorch")
     page, first, messages = tiny
     page = shutil.copytree(page.parent, tmp_path / "deep") / page.name
     deep = replace(

@@ -7,11 +7,10 @@ import io
 import numpy as np
 import pytest
 from places import DATA
+from udtools import udeval
 
 from hopefear.data.treebank import Treebank, parse_treebank, read_treebank
 from hopefear.metrics.dependencies import Dependencies, Trees
-
-udeval = pytest.importorskip("udtools.udeval", reason="pip install udtools has the script")
 
 pytestmark = pytest.mark.interpreted
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from golden import files
 
@@ -152,7 +153,7 @@ def test_classifiers_of_rows():
 
 
 def test_columns_keep_their_names():
-    frame = pytest.importorskip("pandas").DataFrame({"a": [1.0, 0.0] * 4, "b": [0.0, 1.0] * 4})
+    frame = pandas.DataFrame({"a": [1.0, 0.0] * 4, "b": [0.0, 1.0] * 4})
     model = Classifier("perceptron").fit(frame, ["x", "y"] * 4)
     assert set(json.loads(as_json(model))["words"]) == {"a", "b"}
 

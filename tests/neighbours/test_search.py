@@ -11,9 +11,6 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-
-pytest.importorskip("optuna")
-
 import small_trees
 from golden import files
 from hypothesis import given
@@ -31,7 +28,7 @@ from hopefear.tasks import recipe
 from hopefear.tasks.classify.task import Classification
 from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.needs("search"), pytest.mark.interpreted]
 quick = small_trees.quick
 FILES = {
     "classify": ("two.svm", "vrda,adagrad-rda", ()),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import spacy
 
 from hopefear import HopefearError, Parser, Tagger
 
-spacy = pytest.importorskip("spacy")
-pytest.importorskip("hopefear.neighbours.spacy_pipes")
-pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.needs("spacy"),
+    pytest.mark.interpreted,
+    pytest.mark.filterwarnings("ignore"),
+]
 
 
 def test_spans_are_entities(tmp_path):

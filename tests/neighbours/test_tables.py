@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas
 import pytest
 
 from hopefear import Classifier, HopefearError, Tagger
@@ -18,23 +19,29 @@ TOKENS = {
 }
 
 
-def pandas_frame(columns):
-    return pytest.importorskip("pandas").DataFrame(columns)
-
-
+@pytest.mark.needs("neighbours")
 def polars_frame(columns):
-    return pytest.importorskip("polars").DataFrame(columns)
+    import polars
+
+    return polars.DataFrame(columns)
 
 
+@pytest.mark.needs("neighbours")
 def arrow_table(columns):
-    return pytest.importorskip("pyarrow").table(columns)
+    import pyarrow
+
+    return pyarrow.table(columns)
 
 
+@pytest.mark.needs("neighbours")
 def dataset(columns):
-    return pytest.importorskip("datasets").Dataset.from_dict(columns)
+    import datasets
+
+    return datasets.Dataset.from_dict(columns)
 
 
-TABLES = [pandas_frame, polars_frame, arrow_table, dataset]
+OTHERS = (polars_frame, arrow_table, dataset)
+TABLES = [pandas.DataFrame, *(pytest.param(table, marks=table.pytestmark) for table in OTHERS)]
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -59,8 +66,10 @@ def test_tokens_and_tags(table):
     assert tagger.score(frame) == tagger.score(TOKENS["tokens"], TOKENS["tags"])
 
 
+@pytest.mark.needs("neighbours")
 def test_named_classes_of_datasets_are_names():
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     names = ["O", "B-P", "I-P"]
     lists = getattr(datasets, "List", datasets.Sequence)
     tags = [[names.index(tag) for tag in row] for row in TOKENS["tags"]]
@@ -80,7 +89,7 @@ def test_named_classes_of_datasets_are_names():
 
 
 def test_numbers_in_tables_stay_what_they_were():
-    frame = pandas_frame({"a": [1.0, 0.0], "b": [0.0, 1.0]})
+    frame = pandas.DataFrame({"a": [1.0, 0.0], "b": [0.0, 1.0]})
     model = Classifier("perceptron").fit(frame, ["x", "y"])
     assert model.feature_names_in_.tolist() == ["a", "b"]
     with pytest.raises(ValueError, match="need labels"):
@@ -89,19 +98,19 @@ def test_numbers_in_tables_stay_what_they_were():
 
 @pytest.mark.parametrize("empty", [None, float("nan")])
 def test_rows_without_a_label_are_refused(empty):
-    table = pandas_frame({**TEXTS, "label": ["pos", empty, "pos", "neg"]})
+    table = pandas.DataFrame({**TEXTS, "label": ["pos", empty, "pos", "neg"]})
     with pytest.raises(ValueError, match="row 1 of the table has no label in its column 'label'"):
         Classifier("perceptron").fit(table)
 
 
 def test_a_table_of_numbers_is_a_matrix_whatever_its_columns_are_called():
-    table = pandas_frame({"text": [1.0, 2.0, 3.0, 4.0], "b": [1.0, 0.0, 1.0, 0.0]})
+    table = pandas.DataFrame({"text": [1.0, 2.0, 3.0, 4.0], "b": [1.0, 0.0, 1.0, 0.0]})
     model = Classifier("perceptron").fit(table, ["a", "a", "b", "b"])
     assert model.feature_names_in_.tolist() == ["text", "b"]
 
 
 def test_classifiers_score_tables_and_say_what_they_lack():
-    table = pandas_frame(TEXTS)
+    table = pandas.DataFrame(TEXTS)
     model = Classifier("perceptron").fit(table)
     assert model.score(table) == model.score(table, "label") == 1.0
     with pytest.raises(ValueError, match="a table with a column label"):

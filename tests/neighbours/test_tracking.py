@@ -36,16 +36,15 @@ def last_accuracy(run):
     return run.events[-1]["dev"]["accuracy"]
 
 
+@pytest.mark.needs("tensorboard")
 def test_tensorboard(run, tmp_path):
-    pytest.importorskip("tensorboardX")
     assert main(["report", "runs/a", "--to", "tensorboard=logs", "--quiet"]) == 0
     content = b"".join(path.read_bytes() for path in tmp_path.glob("logs/a/events.*"))
     assert b"dev/accuracy" in content and b"loss" in content
 
 
+@pytest.mark.needs("mlflow")
 def test_mlflow(run, tmp_path):
-    pytest.importorskip("mlflow")
-    pytest.importorskip("sqlalchemy")
     replay("runs/a", "mlflow", "tracked")
     replay("runs/a", "mlflow", "tracked")  # a second run of the same experiment
     with sqlite3.connect("tracked/mlflow.db") as base:
@@ -58,8 +57,8 @@ def test_mlflow(run, tmp_path):
     assert learner == run.settings["learner"]
 
 
+@pytest.mark.needs("wandb")
 def test_wandb(run, tmp_path):
-    pytest.importorskip("wandb")
     replay("runs/a", "wandb", "tracked")
     (written,) = tmp_path.glob("tracked/wandb/offline-run-*/run-*.wandb")
     for _ in range(100):  # its own process writes the last bytes a moment later

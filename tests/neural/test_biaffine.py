@@ -7,24 +7,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="networks need PyTorch: pip install 'hopefear[neural]'")
+import hopefear
+from hopefear.cli import main
+from hopefear.data.grammar import synthetic_treebank
+from hopefear.data.treebank import read_treebank, with_trees
+from hopefear.errors import HopefearError
+from hopefear.losses.log import Log
+from hopefear.losses.perceptron import Perceptron
+from hopefear.neural import TreeLoss
+from hopefear.neural.biaffine import by_word
+from hopefear.neural.learner import Biaffine
+from hopefear.storage import load
+from hopefear.tasks import recipe
+from hopefear.tasks.parse.task import dataset, held_out, train
 
-import hopefear  # noqa: E402
-from hopefear.cli import main  # noqa: E402
-from hopefear.data.grammar import synthetic_treebank  # noqa: E402
-from hopefear.data.treebank import read_treebank, with_trees  # noqa: E402
-from hopefear.errors import HopefearError  # noqa: E402
-from hopefear.losses.log import Log  # noqa: E402
-from hopefear.losses.perceptron import Perceptron  # noqa: E402
-from hopefear.neural import TreeLoss  # noqa: E402
-from hopefear.neural.biaffine import by_word  # noqa: E402
-from hopefear.neural.learner import Biaffine  # noqa: E402
-from hopefear.storage import load  # noqa: E402
-from hopefear.tasks import recipe  # noqa: E402
-from hopefear.tasks.parse.task import dataset, held_out, train  # noqa: E402
-
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.needs("neural"), pytest.mark.interpreted]
 
 SMALL = {
     **{"hidden": 6, "layers": 1, "arc_dim": 6, "relation_dim": 4, "word_dim": 5},

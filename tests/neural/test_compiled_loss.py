@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from score_batches import CASES
 
-torch = pytest.importorskip("torch", reason="networks need the extra `neural`")
+from hopefear.losses.log import Log
+from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.sapo import SAPO
+from hopefear.neural import ChainLoss
+from hopefear.testing import World, formula_of
 
-from score_batches import CASES  # noqa: E402
-
-from hopefear.losses.log import Log  # noqa: E402
-from hopefear.losses.perceptron import Perceptron  # noqa: E402
-from hopefear.losses.sapo import SAPO  # noqa: E402
-from hopefear.neural import ChainLoss  # noqa: E402
-from hopefear.testing import World, formula_of  # noqa: E402
+pytestmark = pytest.mark.needs("neural")
 
 
 @pytest.mark.parametrize("loss", [Log(), SAPO(3), Perceptron()], ids=lambda loss: loss.__doc__[:8])

@@ -1,18 +1,16 @@
 """Networks on the command line: the same verbs, options and files as for other taggers."""
-# ruff: noqa: E402
 
 from __future__ import annotations
 
 import json
 
 import pytest
-
-torch = pytest.importorskip("torch", reason="networks need the extra `neural`")
+import torch
 
 import hopefear
 from hopefear.cli import main
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.needs("neural"), pytest.mark.interpreted]
 SMALL = (
     *("hidden=6", "word_dim=6", "shape_dim=2", "column_dim=3", "char_dim=4", "char_hidden=4"),
     *("batch_size=3", "rate=0.05", "average=0.5"),

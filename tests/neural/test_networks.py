@@ -1,4 +1,3 @@
-# ruff: noqa: E402
 """Taggers with a network: they learn, repeat, resume, answer, and say what cannot be."""
 
 from __future__ import annotations
@@ -7,8 +6,7 @@ import json
 
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch", reason="networks need PyTorch: pip install 'hopefear[neural]'")
+import torch
 
 import hopefear
 from hopefear.data.sequences import Column, Sentences
@@ -27,7 +25,7 @@ from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.loop import Event
 from hopefear.training.stopping import Stopping
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.needs("neural"), pytest.mark.interpreted]
 NETWORKS = [name for name, one in CHAIN_RECIPES.items() if isinstance(one, NetworkRecipe)]
 SMALL = {
     **{"hidden": 6, "word_dim": 6, "shape_dim": 2, "column_dim": 3, "char_dim": 4},

@@ -6,23 +6,21 @@ import re
 
 import numpy as np
 import pytest
+import torch
+from score_batches import CASES, chain_case, no_step_back
 
-torch = pytest.importorskip("torch", reason="networks need the extra `neural`")
+import hopefear.neural
+from hopefear.core.learner import check_served, describe
+from hopefear.data.tree_rows import TreeKind
+from hopefear.errors import CombinationError, HopefearError
+from hopefear.losses.log import Log
+from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.sapo import SAPO
+from hopefear.neural import ChainLoss, ClassLoss, ListLoss, TreeLoss
+from hopefear.testing import World, formula_of, registered_parts
+from hopefear.testing.contracts import NOT_GRADIENTS
 
-from score_batches import CASES, chain_case, no_step_back  # noqa: E402
-
-import hopefear.neural  # noqa: E402
-from hopefear.core.learner import check_served, describe  # noqa: E402
-from hopefear.data.tree_rows import TreeKind  # noqa: E402
-from hopefear.errors import CombinationError, HopefearError  # noqa: E402
-from hopefear.losses.log import Log  # noqa: E402
-from hopefear.losses.perceptron import Perceptron  # noqa: E402
-from hopefear.losses.sapo import SAPO  # noqa: E402
-from hopefear.neural import ChainLoss, ClassLoss, ListLoss, TreeLoss  # noqa: E402
-from hopefear.testing import World, formula_of, registered_parts  # noqa: E402
-from hopefear.testing.contracts import NOT_GRADIENTS  # noqa: E402
-
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.needs("neural"), pytest.mark.interpreted]
 
 LOSSES = [part.part for part in registered_parts("loss")]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from score_batches import no_step_back
 
-torch = pytest.importorskip("torch", reason="networks need the extra `neural`")
+from hopefear.errors import HopefearError
+from hopefear.losses.log import Log
+from hopefear.neural import ChainLoss
+from hopefear.neural.tensor_chains import log_losses
 
-from score_batches import no_step_back  # noqa: E402
-
-from hopefear.errors import HopefearError  # noqa: E402
-from hopefear.losses.log import Log  # noqa: E402
-from hopefear.neural import ChainLoss  # noqa: E402
-from hopefear.neural.tensor_chains import log_losses  # noqa: E402
-
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.needs("neural"), pytest.mark.interpreted]
 
 LENGTHS = [11, 1, 10, 2, 9]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 
 from hopefear.cli.surface import task_names
@@ -13,15 +11,19 @@ from hopefear.recipes.spaces import Range
 from hopefear.tasks import recipes_of
 
 pytestmark = pytest.mark.interpreted
-LEARNERS = [(task, name) for task in task_names() for name in recipes_of(task)]
+LEARNERS = [
+    pytest.param(
+        task, name, marks=pytest.mark.needs("neural") if isinstance(recipe, NetworkRecipe) else ()
+    )
+    for task in task_names()
+    for name, recipe in recipes_of(task).items()
+]
 SCALE = Scale(n=100, square=3.0, reach=4.0)
 
 
 @pytest.mark.parametrize(("task", "name"), LEARNERS)
 def test_the_ends_and_the_default_of_a_space_can_be_built(task, name):
     recipe = recipes_of(task)[name]
-    if isinstance(recipe, NetworkRecipe) and importlib.util.find_spec("torch") is None:
-        pytest.skip("networks need torch")
     space, usual = recipe.space(), recipe.parameters()
     assert space and all(isinstance(part, Range) for part in space.values())
     for name, part in space.items():

@@ -26,7 +26,11 @@ from hopefear.serve.shelf import Shelf
 from hopefear.tasks import service_of
 
 # Kernels that are not compiled warn, in threads, where compiled ones do not.
-pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
+pytestmark = [
+    pytest.mark.needs("serve"),
+    pytest.mark.interpreted,
+    pytest.mark.filterwarnings("ignore:overflow"),
+]
 VERBS = ("predict", "nbest", "explain")
 
 

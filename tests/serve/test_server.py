@@ -14,7 +14,7 @@ from served import Serving, everything, parted, saved, small_models
 
 from hopefear.serve import server
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.needs("serve"), pytest.mark.interpreted]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ special about the snippet that follows, or, in the plural, about the whole page:
     <!-- snippet run: PYTHON -->            hidden Python or command: makes files, or checks `out`
     <!-- snippet file: edges.toml -->       the block that follows, of any kind, becomes this file
     <!-- snippet small: 1000=10 500=5 -->   texts to replace, so that a test need not wait
-    <!-- snippet needs: pandas -->          runs only where the packages are installed
+    <!-- snippet needs: neural -->          runs only where this extra is installed
     <!-- snippet skip: REASON -->           is not run; commands are still parsed
     <!-- snippets files: svm txt -->        train, dev, test and new of these kinds are there
 """
@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import doctest
 import glob
-import importlib.util
 import io
 import os
 import re
@@ -70,10 +69,9 @@ class Snippet:
         ]
 
     @property
-    def missing(self) -> list[str]:
-        """Packages that it needs and that are not installed."""
-        names = re.findall(r"[\w.]+", self.marks.get("needs", ""))
-        return [name for name in names if importlib.util.find_spec(name) is None]
+    def extras(self) -> list[str]:
+        """The extras that it needs."""
+        return re.findall(r"\w+", self.marks.get("needs", ""))
 
 
 def snippets_of(text: str) -> list[Snippet]:

@@ -85,8 +85,10 @@ def test_refusals(how, message, problem):
     assert isinstance(caught.value, HopefearError)
 
 
+@pytest.mark.needs("bench")
 def test_same_parameters_as_the_original():
-    original = pytest.importorskip("sklearn_crfsuite")
+    import sklearn_crfsuite as original
+
     ours, theirs = (inspect.signature(c.__init__).parameters for c in (CRF, original.CRF))
     assert list(ours) == list(theirs)
     assert {k: v.default for k, v in ours.items()} == {k: v.default for k, v in theirs.items()}
@@ -96,10 +98,12 @@ def test_same_parameters_as_the_original():
         assert len(found) >= len(wanted), name
 
 
+@pytest.mark.needs("bench")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("how", [{}, {"c1": 0.2, "c2": 0.05}], ids=["l2", "elastic net"])
 def test_same_optimum_as_the_original(how, problem):
-    original = pytest.importorskip("sklearn_crfsuite")
+    import sklearn_crfsuite as original
+
     X, y = problem
     exact = {"delta": 1e-9, "period": 20, "max_iterations": 2000, **how}
     theirs = original.CRF(algorithm="lbfgs", epsilon=1e-9, **exact).fit(X, y)

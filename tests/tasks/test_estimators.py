@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas
 import pytest
 import sklearn
 from places import ROOT
@@ -372,7 +373,6 @@ def test_explanations_add_up(problem, three):
 
 
 def test_column_names_of_tables(three, tmp_path):
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed: no tables to name")
     X, y = three
     table = pandas.DataFrame(X, columns=[f"height {c}" for c in "abcdef"])
     model = Classifier().fit(table, y)

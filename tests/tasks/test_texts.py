@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -127,7 +128,6 @@ def test_any_holder_of_texts_will_do() -> None:
     wanted = model.predict(NEW).tolist()
     for X in (tuple(NEW), np.array(NEW), np.array(NEW, dtype=object), iter(NEW)):
         assert model.predict(X).tolist() == wanted
-    pandas = pytest.importorskip("pandas")
     assert model.predict(pandas.Series(NEW)).tolist() == wanted
     assert model.score(TEXTS, LABELS) == 1.0
     assert model.coef_.shape == (1, model.features_.size)

@@ -349,9 +349,11 @@ def conll(sentences):
         )
 
 
+@pytest.mark.needs("bench")
 @pytest.mark.skipif(INTERPRETED, reason="500 sentences take too long interpreted")
 def test_the_optimum_is_that_of_crfsuite(tmp_path, capfd):
-    pycrfsuite = pytest.importorskip("pycrfsuite")
+    import pycrfsuite
+
     attributes: dict[str, int] = {}
     labels: dict[str, int] = {}
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=True)
