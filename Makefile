@@ -41,7 +41,7 @@ test: check ## the same and all other tests, interpreted where nothing need be c
 test-all: test $(EXTRAS)/.ready ## the same, then what needs an extra, and long runs, in .venv-extras
 	NUMBA_DISABLE_JIT=1 $(EXTRAS)/$(TESTS) -m "needs and $(PLAIN)"
 	$(EXTRAS)/$(TESTS) tests -m "needs and $(COMPILED)"
-	$(EXTRAS)/bin/python -m pytest -n 2 tests -m slow
+	$(EXTRAS)/$(TESTS) tests -m "slow"
 
 lint: $(VENV)/.ready-dev ## linters, types and layers only
 	$(BIN)/ruff check .

@@ -55,14 +55,17 @@ def test_the_workflow_runs_what_make_has():
 
 
 def test_make_leaves_no_test_out():
-    """Whatever marks it has: of all below `tests` some command takes those with such marks."""
+    """Some command takes each test: the extras' environment what needs one, and what is slow."""
     text = (ROOT / "Makefile").read_text("utf-8")
-    found = re.findall(r"^\t.*(?:\$\(TESTS\)|pytest -n 2)(.*) -m (.*)$", text, re.M)
-    assert len(found) == 3 and {folders.strip() for folders, _ in found} <= {"", "tests"}
-    marks = [mark.partition(":")[0] for mark in PROJECT["tool"]["pytest"]["ini_options"]["markers"]]
+    for name, value in re.findall(r"^(PLAIN|COMPILED) := (.*)$", text, re.M):
+        text = text.replace(f"$({name})", value)
+    commands = re.findall(r"^\t.*\$\((VENV|EXTRAS)\)/.*(?: -m )\"?(.*?)\"?$", text, re.M)
+    assert [where for where, _ in commands] == ["VENV", "VENV", "EXTRAS", "EXTRAS", "EXTRAS"]
+    marks = ["needs", "slow", "interpreted", "compiled"]
     for values in itertools.product([False, True], repeat=len(marks)):
         own = dict(zip(marks, values, strict=True))
-        assert any(eval(words.strip('"'), own) for _, words in found), own
+        place = "EXTRAS" if own["needs"] or own["slow"] else "VENV"
+        assert any(eval(words, own) for where, words in commands if where == place), own
 
 
 def test_wheels_with_kernels_have_a_tag_that_an_index_takes(monkeypatch):
