@@ -156,7 +156,7 @@ def reading(corpus: Text, jobs: int, repeats: int) -> dict[str, Any]:
                     start = time.perf_counter()
                     text = corpus.read(path, n)
                     middle = time.perf_counter()
-                    data = corpus.encode(text, n)
+                    data = corpus.encode(text)
                     end = time.perf_counter()
                     del text, data  # after the clock was looked at
                     for what, now in ((key, end - start), ("templates", end - middle)):
@@ -182,10 +182,10 @@ class Text:
 
         return read_sentences(path, columns=self.columns, n_jobs=jobs).sentences
 
-    def encode(self, text: Any, jobs: int = 1) -> Any:
+    def encode(self, text: Any) -> Any:
         from hopefear.tasks.tag.task import dataset
 
-        return dataset(text, self.features, n_jobs=jobs)
+        return dataset(text, self.features)
 
 
 TEXTS = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -25,7 +24,6 @@ from hopefear.features.templates import (
     TemplateFeatures,
     load_templates,
     parse_templates,
-    sweeps,
 )
 from hopefear.features.templates.views import MAPS, all_classes, classes, mapped
 
@@ -376,45 +374,6 @@ def test_forged_arrays_are_refused() -> None:
             forged = array + np.uint16(3)
             _forged(lambda parts, name=name, a=forged: parts.arrays.update({name: a}))
     _forged(lambda parts: parts.arrays.update({"more": np.zeros(1)}))
-
-
-@pytest.mark.parametrize("options", [{}, {"min_count": 2}, {"hash_bits": 6}, {"keep_names": False}])
-def test_threads_change_no_number(options, monkeypatch) -> None:
-    monkeypatch.setattr(sweeps, "_STRETCH", 1)
-    rng = np.random.default_rng(3)
-    words = [[(f"w{k}",) for k in rng.integers(0, 9, rng.integers(1, 6))] for _ in range(12)]
-    features = ("word[0]", "word[-1] word[0]", "substrings(word, 1..2)")
-    how = {"sentences": sentences_of(words, "word"), "padding": True, "edges": '"both"', **options}
-    one, rows = fitted(*features, **how)
-    for jobs in (2, 3, 40):
-        many, others = fitted(*features, n_jobs=jobs, **how)
-        arrays, wanted = many.arrays(), one.arrays()
-        assert arrays.keys() == wanted.keys()
-        assert all(np.array_equal(arrays[name], wanted[name]) for name in wanted)
-        assert many.to_header() == one.to_header()
-        for array, other in zip(rows, others, strict=True):
-            assert array.dtype == other.dtype and np.array_equal(array, other)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    small_texts(),
-    st.lists(st.sampled_from(FEATURES), min_size=1, max_size=5, unique=True),
-    st.booleans(),
-    st.booleans(),
-    st.integers(2, 4),
-)
-def test_threads_number_any_text_as_one_does(text, features, padding, keep_names, jobs) -> None:
-    how = {"sentences": text, "padding": padding, "edges": '"both"', "keep_names": keep_names}
-    one, rows = fitted(*features, **how)
-    with mock.patch.object(sweeps, "_STRETCH", 1):
-        many, others = fitted(*features, n_jobs=jobs, **how)
-    wanted = one.arrays()
-    assert many.arrays().keys() == wanted.keys()
-    for array, other in [(wanted[key], many.arrays()[key]) for key in wanted] + [
-        *zip(rows, others, strict=True)
-    ]:
-        assert array.dtype == other.dtype and array.tobytes() == other.tobytes()
 
 
 @settings(deadline=None)

@@ -6,7 +6,6 @@ happens.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import math
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 _NOT_NEEDED = 4  # MADV_DONTNEED of Linux: such pages read as zeros from then on
-_LINE, _LARGE_PAGE = 64, 1 << 21  # bytes
+_LINE = 64  # bytes
 _MAPPED_FROM, _LARGE = -3, 1 << 20  # M_MMAP_THRESHOLD of the GNU C library, and bytes
 
 
@@ -54,33 +53,6 @@ def together(*arrays: tuple[int, Any]) -> list[np.ndarray]:
     (dtype('uint64'), (2,))
     """
     return _cut(np.empty(_size_of(arrays), np.uint8), arrays)
-
-
-def in_pages(*arrays: tuple[int, Any]) -> list[np.ndarray]:
-    """As `together`, in large pages from the first byte to the last, where the system has them.
-
-    Those of numpy begin and end with small ones, some hundred each, which cost as much as twenty
-    large ones do. For what is large and filled in: it comes from the system each time, and goes
-    back to it.
-
-    Examples
-    --------
-    >>> keys, counts = in_pages((3_000_000, np.uint64), (2, np.int32))
-    >>> keys.shape, counts.dtype
-    ((3000000,), dtype('int32'))
-    """
-    size = _size_of(arrays)
-    if size < _LARGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
-        return together(*arrays)
-    # A whole number of them, so that Linux lets the first byte begin one.
-    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    try:
-        pages = mmap.mmap(-1, -(-size // _LARGE_PAGE) * _LARGE_PAGE, private)
-    except OSError:  # there is not so much: numpy says so with an error of memory
-        return together(*arrays)
-    with contextlib.suppress(OSError):  # a system may be built without
-        pages.madvise(mmap.MADV_HUGEPAGE)
-    return _cut(np.frombuffer(pages, np.uint8), arrays)
 
 
 def _size_of(arrays: Sequence[tuple[int, Any]]) -> int:

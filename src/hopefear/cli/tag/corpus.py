@@ -546,7 +546,6 @@ def _dataset(
         min_count=args.min_count,
         hash_bits=args.hash_bits,
         keep_names=not args.no_names,
-        n_jobs=threads(args.jobs),
     )
 
 

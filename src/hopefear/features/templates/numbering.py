@@ -7,7 +7,7 @@ vocabulary of a column. Names follow from that, and so do keys: a model file hol
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +15,10 @@ import numpy as np
 from hopefear.core.arrays import Strings, Texts
 from hopefear.core.component import kernel, lean
 from hopefear.core.hashing import mix
-from hopefear.core.memory import in_pages
 from hopefear.core.stages import stage
-from hopefear.core.threads import Team
 from hopefear.features.templates.program import (
+    ENTRIES,
+    USED,
     Born,
     Bound,
     Plan,
@@ -26,12 +26,14 @@ from hopefear.features.templates.program import (
     Slots,
     fill_slots,
     look_up,
+    move_slots,
     new_work,
+    number_keys,
     padding_name,
+    read_slots,
     renumber,
 )
 from hopefear.features.templates.spec import POSITIONS, Template
-from hopefear.features.templates.sweeps import sweep_text
 from hopefear.features.templates.views import seen
 
 _FIRST_ROOM = 1 << 12
@@ -98,25 +100,64 @@ class Table:
         return fill_slots(slots, np.array(self.keys)) == len(self.keys), slots
 
 
-def number(
-    bound: Bound,
-    program: Program,
-    keep_names: bool,
-    team: Team,
-    call: Callable[[Born], Names | None],
-) -> tuple[Numbered, Names | None]:
-    """Number the attributes of a program in the order they come, and call them by their names."""
-    tokens = bound.ids.shape[1]
-    if not program.templates:
-        nothing = np.zeros(0, np.int64)
-        rows = no_rows() if program.edges else _room_for(bound, program)
-        return Numbered(np.zeros(0, np.uint64), _born(0), nothing, rows), call(_born(0))
-    # Templates with the same text around their terms have the same attributes.
-    group = np.unique(program.seeds, return_inverse=True)[1]
-    with stage(f"features of {tokens:,} tokens"):
-        swept = sweep_text(bound, program, group, keep_names, team, call)
-    rows = Rows(swept.indptr, swept.indices, swept.values)
-    return Numbered(swept.keys, swept.born, swept.fired, rows), swept.beside
+def number(bound: Bound, program: Program, keep_names: bool) -> Numbered:
+    """Returns the attributes of a program, numbered in the order they come."""
+    growing = Growing(len(program.seeds), keep_names)
+    if program.edges and not program.templates:
+        return Numbered(np.zeros(0, np.uint64), growing.born, growing.fired, no_rows())
+    with stage(f"features of {bound.ids.shape[1]:,} tokens"):
+        rows = growing.encode(bound, program)
+    return Numbered(growing.table()[0], growing.born, growing.fired, rows)
+
+
+class Growing:
+    """A table of attributes that grows with the text.
+
+    Parameters
+    ----------
+    n_templates : int
+        Templates of the program.
+    keep_names : bool
+        Keep where attributes were born.
+    """
+
+    def __init__(self, n_templates: int, keep_names: bool) -> None:
+        self.used = 0
+        self.fired = np.zeros(n_templates, np.int64)  # occurrences
+        self._keep_names = keep_names
+        self._born = _born(0)
+        self._slots = np.zeros(0, np.uint64)
+
+    @property
+    def born(self) -> Born:
+        return Born(*(a[: self.used] for a in self._born))
+
+    def encode(self, bound: Bound, program: Program) -> Rows:
+        """Numbers the attributes of a text, new ones behind those that are known."""
+        plan = bound.plan(program)
+        rows, work = _room_for(bound, program), new_work(plan.most)
+        work.state[USED] = self.used
+        if not len(self._slots):
+            self._slots = _slots_for(_FIRST_ROOM + 4 * plan.most)
+            self._make_room()
+        with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+            while not number_keys(plan, work, self._slots, self._born, self.fired, *rows):
+                larger = np.zeros(2 * len(self._slots), np.uint64)
+                move_slots(self._slots, larger)
+                self._slots = larger
+                self._make_room()
+        self.used = int(work.state[USED])
+        return _cut(rows, int(work.state[ENTRIES]))
+
+    def table(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns key and count of every attribute."""
+        keys, counts = np.zeros(self.used, np.uint64), np.zeros(self.used, np.int64)
+        read_slots(self._slots, keys, counts)
+        return keys, counts
+
+    def _make_room(self) -> None:
+        if self._keep_names:
+            self._born = Born(*(_longer(a, len(self._slots) // 2) for a in self._born))
 
 
 def cut_off(attributes: Numbered, min_count: int) -> Numbered:
@@ -235,23 +276,18 @@ class Recorder:
             if source.lexicon:
                 self._new[self._base[row] : self._base[row + 1]] = np.arange(sizes[row])
 
-    def names(self, program: Program, plan: Plan, last: bool, born: Born) -> Names:
-        """Names of attributes that were first met at these places, in rising order of tokens.
-
-        With the last program that has any, vocabularies are complete.
-        """
+    def names(self, program: Program, plan: Plan, born: Born) -> Names:
+        """Returns names of attributes that were first met at these places, in rising order."""
         sizes, n = part_sizes(program), len(born.template)
-        ptr, parts = in_pages((n + 1, np.int64), (n * int(sizes.max(initial=0)), np.int32))
+        ptr = np.empty(n + 1, np.int64)
         _add_up(born.template, sizes, ptr)
-        parts = parts[: ptr[-1]]
+        parts = np.empty(int(ptr[-1]), np.int32)
         _record(
             plan, born, program.several, ptr, parts, self._base, self._new, self._old, self._used
         )
-        if last and n:
-            _ = self.vocabularies
         return Names(born.template, parts, ptr)
 
-    @functools.cached_property
+    @property
     def vocabularies(self) -> dict[str, Strings]:
         """The strings that names use, by column."""
         texts = {}

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.component import inlined, lean, prefetch
 from hopefear.core.hashing import mix, pair_slot, slot_of
-from hopefear.core.threads import Team
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.templates.spec import (
     FIRST_TOKEN,
@@ -29,7 +27,6 @@ from hopefear.features.templates.spec import (
     Template,
     Templates,
     Term,
-    View,
 )
 from hopefear.features.templates.views import SEVERAL, Types, hashes_of, seen
 
@@ -376,8 +373,8 @@ class Slots:
             np.array([any(map(_several, t.terms)) for t in chosen], bool),
         )
 
-    def bind(self, sentences: Any, team: Team | None = None) -> Bound:
-        """The slots in the numbers of a file of sentences; threads look at its strings."""
+    def bind(self, sentences: Any) -> Bound:
+        """Returns the slots in the numbers of a file of sentences."""
         _check_columns(sentences, self.columns)
         tokens = int(sentences.starts[-1])
         types = {c: Types(sentences.columns[c].strings) for c in self.columns}
@@ -391,7 +388,7 @@ class Slots:
                 if source.lexicon
                 else column.ids
             )
-        tables = self._tables(types, team)
+        tables = self._tables(types)
         numbers = [_numbers(sentences, source.needs()) for source in self.numbers]
         return self._bound(tables, numbers, np.array(sentences.starts, np.int64), ids)
 
@@ -411,12 +408,9 @@ class Slots:
         """Distinct strings of a source, given those of the columns."""
         return POSITIONS if source.lexicon else strings[source.needs()]
 
-    def _tables(self, types: dict[str, Types], team: Team | None = None) -> list[Any]:
-        def table(source: Source, views: tuple[View, ...]) -> Any:
-            with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
-                return self._types(source, types).values(views)
-
-        return (team or Team(1)).run(partial(table, *view) for view in self.views)
+    def _tables(self, types: dict[str, Types]) -> list[Any]:
+        with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+            return [self._types(source, types).values(views) for source, views in self.views]
 
     def _types(self, source: Source, types: dict[str, Types]) -> Types:
         return Types(POSITIONS) if source.lexicon else types[source.needs()]

@@ -12,34 +12,18 @@ from hopefear.features.attributes import Attributes
 from hopefear.features.ngrams import MAX_NAMES
 from hopefear.features.templates.loading import load_templates
 from hopefear.features.templates.numbering import (
-    _FIRST_ROOM,
+    Growing,
     Names,
+    Numbered,
     Rows,
     Table,
-    _born,
-    _cut,
-    _longer,
     _pointers,
     _record,
-    _room_for,
-    _slots_for,
     hash_to,
     no_rows,
     part_sizes,
 )
-from hopefear.features.templates.numbering import Numbered as _Numbered
-from hopefear.features.templates.program import (
-    ENTRIES,
-    USED,
-    Born,
-    Bound,
-    Program,
-    Slots,
-    move_slots,
-    new_work,
-    number_keys,
-    read_slots,
-)
+from hopefear.features.templates.program import Born, Bound, Program, Slots
 from hopefear.features.templates.spec import ON_EDGES, ON_LABELS, POSITIONS, Templates
 from hopefear.features.templates.template_map import TemplateFeatures, check_options
 
@@ -102,7 +86,7 @@ class StreamedTemplates:
             # By column, the number of every string that has come.
             self._codes: dict[str, dict[str, int]] = {c: {} for c in self._slots.columns}
             programs = self._slots.program(ON_LABELS), self._slots.program(ON_EDGES)
-            self._parts = [_Growing(program, self._keep_names, self._bits) for program in programs]
+            self._parts = [_Part(program, self._keep_names, self._bits) for program in programs]
         bound = self._slots.bind(sentences)
         base, numbers = self._numbers(sentences)
         rows = [
@@ -143,7 +127,7 @@ class StreamedTemplates:
         collisions, named = 0.0, None
         for part in self._parts:
             part.check_fired(self._templates, self._source)
-            keys, counts = part.table()
+            keys, counts = part.growing.table()
             keep, new = counts >= self._min_count, None
             if not keep.all():
                 new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
@@ -153,7 +137,7 @@ class StreamedTemplates:
             if self._bits and not part.program.edges:
                 empty = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
                 nobody = Born(*(np.zeros(0, t) for t in (np.int64, np.uint16, np.int32)))
-                numbered = _Numbered(keys, nobody, counts, empty)
+                numbered = Numbered(keys, nobody, counts, empty)
                 _, new, collisions = hash_to(numbered, self._bits)
                 if self._keep_names:
                     columns = new[part.first()]
@@ -202,16 +186,13 @@ class StreamedTemplates:
         return texts, (final[0] if order is None else final[0].take(order), final[1])
 
 
-class _Growing:
+class _Part:
     """The attributes of one program, so far."""
 
     def __init__(self, program: Program, keep_names: bool, bits: int) -> None:
         self.program = program
         self._keep_names, self._bits = keep_names, 0 if program.edges else bits
-        self._slots: np.ndarray | None = None
-        self._born = _born(0)
-        self._used = 0
-        self._fired = np.zeros(len(program.seeds), np.int64)
+        self.growing = Growing(len(program.seeds), keep_names)
         self._template: list[np.ndarray] = []
         self._parts: list[np.ndarray] = []
         # Of hashed attributes, those that came first on their number have names.
@@ -220,32 +201,17 @@ class _Growing:
         self._n_named = 0
 
     def encode(self, bound: Bound, base: np.ndarray, numbers: np.ndarray) -> Rows:
-        plan, before = bound.plan(self.program), self._used
-        rows, work = _room_for(bound, self.program), new_work(plan.most)
-        work.state[USED] = before
-        if self._slots is None:
-            self._slots = _slots_for(_FIRST_ROOM + 4 * plan.most)
-            self._grow(len(self._slots) // 2)
-        with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
-            while not number_keys(plan, work, self._slots, self._born, self._fired, *rows):
-                larger = np.zeros(2 * len(self._slots), np.uint64)
-                move_slots(self._slots, larger)
-                self._slots = larger
-                self._grow(len(larger) // 2)
-        self._used = int(work.state[USED])
-        if self._keep_names and self._used > before:
-            self._record(plan, before, base, numbers)
-        return _cut(rows, int(work.state[ENTRIES]))
-
-    def _grow(self, room: int) -> None:
-        if self._keep_names:
-            self._born = Born(*(_longer(a, room) for a in self._born))
+        before = self.growing.used
+        rows = self.growing.encode(bound, self.program)
+        if self._keep_names and self.growing.used > before:
+            self._record(bound.plan(self.program), before, base, numbers)
+        return rows
 
     def _record(self, plan: Any, before: int, base: np.ndarray, numbers: np.ndarray) -> None:
         """Note template and strings of the attributes that have come with this piece."""
-        new = np.arange(before, self._used)
+        new = np.arange(before, self.growing.used)
         if self._bits:
-            keys, _ = self.table()
+            keys, _ = self.growing.table()
             columns = (keys[before:] >> np.uint64(64 - self._bits)).astype(np.int64)
             _, first = np.unique(columns, return_index=True)
             first = np.sort(first[~self._taken[columns[first]]])[: MAX_NAMES - self._n_named]
@@ -253,20 +219,13 @@ class _Growing:
             self._n_named += len(first)
             new = new[first]
             self._first.append(new)
-        born = Born(*(a[new] for a in self._born))
+        born = Born(*(a[new] for a in self.growing.born))
         ptr = _pointers(self.program, born.template)
         parts = np.zeros(int(ptr[-1]), np.int32)
         nothing = np.zeros(1, np.int32), np.zeros(len(base), np.int64)
         _record(plan, born, self.program.several, ptr, parts, base, numbers, *nothing)
         self._template.append(born.template)
         self._parts.append(parts)
-
-    def table(self) -> tuple[np.ndarray, np.ndarray]:
-        """Key and count of every attribute."""
-        keys, counts = np.zeros(self._used, np.uint64), np.zeros(self._used, np.int64)
-        if self._slots is not None:
-            read_slots(self._slots, keys, counts)
-        return keys, counts
 
     def first(self) -> np.ndarray:
         """Of hashed attributes, those that have names."""
@@ -280,7 +239,9 @@ class _Growing:
         return names if self._bits or keep.all() else names.take(np.flatnonzero(keep))
 
     def check_fired(self, templates: Templates, source: str) -> None:
-        for template, count in zip(self.program.templates, self._fired.tolist(), strict=True):
+        for template, count in zip(
+            self.program.templates, self.growing.fired.tolist(), strict=True
+        ):
             if not count and not template.optional:
                 raise HopefearError(
                     f"{templates.place(template)} fires on nothing in {source}; remove it, "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from hopefear.core.arrays import (
     vector,
     whole_number,
 )
-from hopefear.core.threads import Team
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.attributes import Attributes
 from hopefear.features.maps import MAX_COLUMNS
@@ -338,7 +336,6 @@ class TemplateFeatures:
         min_count: int = 1,
         hash_bits: int | None = None,
         keep_names: bool = True,
-        n_jobs: int = 1,
     ) -> tuple[TemplateFeatures, Attributes]:
         """Number the attributes of sentences and encode these, in one pass.
 
@@ -356,45 +353,36 @@ class TemplateFeatures:
             theirs has a weight for every pair of labels.
         keep_names : bool
             Keep what names are made of; without, models are smaller and cannot be inspected.
-        n_jobs : int
-            Threads. Numbers and names do not depend on it.
         """
         check_options(min_count, hash_bits)
         tables, names, rows = [], [], []
         collisions, named = 0.0, None
-        with Team(n_jobs) as team:
-            if isinstance(templates, str):
-                templates = load_templates(templates)
-            templates = templates.for_columns(sentences.columns)
-            slots = Slots(templates)
-            strings = {c: sentences.columns[c].strings for c in slots.columns}
-            programs = slots.program(ON_LABELS), slots.program(ON_EDGES)
-            last = programs[1] if programs[1].templates else programs[0]
-            bound, recorder = slots.bind(sentences, team), Recorder(slots, strings)
-            for program in programs:
-                bits = None if program.edges else hash_bits
-                name = partial(recorder.names, program, bound.plan(program), program is last)
-                final = min_count == 1 and bits is None  # as attributes come, so they stay
-                attributes, called = number(
-                    bound, program, keep_names, team, name if final else _no_names
-                )
-                _check_fired(templates, program, attributes, sentences)
-                attributes = cut_off(attributes, min_count)
-                order = None
-                if bits is not None:
-                    hashed, columns, collisions = hash_to(attributes, bits)
-                    attributes = attributes._replace(rows=hashed)
-                    if keep_names:
-                        first = _first_of_each(columns)
-                        order = np.argsort(columns[first])
-                        named = columns[first][order]
-                        attributes = attributes._replace(
-                            born=Born(*(a[first] for a in attributes.born))
-                        )
-                called = called or name(attributes.born)
-                names.append(called if order is None else called.take(order))
-                tables.append(Table(attributes.keys, bits or 0))
-                rows.append(attributes.rows)
+        if isinstance(templates, str):
+            templates = load_templates(templates)
+        templates = templates.for_columns(sentences.columns)
+        slots = Slots(templates)
+        strings = {c: sentences.columns[c].strings for c in slots.columns}
+        bound, recorder = slots.bind(sentences), Recorder(slots, strings)
+        for program in (slots.program(ON_LABELS), slots.program(ON_EDGES)):
+            bits = None if program.edges else hash_bits
+            attributes = number(bound, program, keep_names)
+            _check_fired(templates, program, attributes, sentences)
+            attributes = cut_off(attributes, min_count)
+            order = None
+            if bits is not None:
+                hashed, columns, collisions = hash_to(attributes, bits)
+                attributes = attributes._replace(rows=hashed)
+                if keep_names:
+                    first = _first_of_each(columns)
+                    order = np.argsort(columns[first])
+                    named = columns[first][order]
+                    attributes = attributes._replace(
+                        born=Born(*(a[first] for a in attributes.born))
+                    )
+            called = recorder.names(program, bound.plan(program), attributes.born)
+            names.append(called if order is None else called.take(order))
+            tables.append(Table(attributes.keys, bits or 0))
+            rows.append(attributes.rows)
         features = cls(
             templates,
             tables[0],
@@ -554,10 +542,6 @@ def check_options(min_count: int, hash_bits: int | None) -> None:
         raise HopefearError(
             "min_count needs a table of attributes, which hash_bits avoids; use one of them"
         )
-
-
-def _no_names(born: Born) -> None:
-    """What attributes are called before it is known which of them stay."""
 
 
 def _first_of_each(columns: np.ndarray) -> np.ndarray:

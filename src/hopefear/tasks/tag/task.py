@@ -196,7 +196,6 @@ def dataset(
     min_count: int = 1,
     hash_bits: int | None = None,
     keep_names: bool = True,
-    n_jobs: int = 1,
 ) -> SequenceDataset:
     """Apply templates to labelled sentences and number what they give.
 
@@ -209,7 +208,7 @@ def dataset(
         for networks, what ``inputs`` of their recipe gives.
     column : str
         The column that holds the labels.
-    min_count, hash_bits, keep_names, n_jobs
+    min_count, hash_bits, keep_names
         As in :meth:`hopefear.features.templates.TemplateFeatures.fit_encode`.
 
     Examples
@@ -223,7 +222,6 @@ def dataset(
     feature_map, attributes = fit_encode(
         features,
         sentences,
-        n_jobs,
         min_count=min_count,
         hash_bits=hash_bits,
         keep_names=keep_names,
@@ -242,13 +240,11 @@ def check_needs(features: Any, sentences: Sentences, gold: Column, column: str) 
         )
 
 
-def fit_encode(
-    features: Any, sentences: Sentences, n_jobs: int = 1, **options: Any
-) -> tuple[Any, Any]:
+def fit_encode(features: Any, sentences: Sentences, **options: Any) -> tuple[Any, Any]:
     """A feature map and the attributes of sentences, by templates or by settings of one's own."""
     if hasattr(features, "fit_encode"):
         return features.fit_encode(sentences, **options)
-    return TemplateFeatures.fit_encode(features, sentences, n_jobs=n_jobs, **options)
+    return TemplateFeatures.fit_encode(features, sentences, **options)
 
 
 def check_inputs(learner: Any, data: SequenceDataset) -> None:
