@@ -1,4 +1,4 @@
-"""Compile every kernel for a level of processors, to be packed into a wheel.
+"""Compile the kernels of recommended learners for a level of processors, to go into a wheel.
 
     python tools/ship_kernels.py build/kernels
 
@@ -32,7 +32,7 @@ FEATURES = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("words", nargs="*", help="what warm-up takes: tasks, --learner …")
+    parser.add_argument("words", nargs="*", help="what warm-up takes instead of --recommended")
     args, more = parser.parse_known_args()
     triple = llvm.get_process_triple()
     if not triple.startswith("x86_64-"):
@@ -44,7 +44,8 @@ def main() -> None:
         "NUMBA_CPU_NAME": NAME,
         "NUMBA_CPU_FEATURES": FEATURES,
     }
-    words = [sys.executable, "-m", "hopefear", "warm-up", *args.words, *more]
+    wanted = [*args.words, *more] or ["--recommended"]
+    words = [sys.executable, "-m", "hopefear", "warm-up", *wanted]
     subprocess.run(words, env=env, check=True)
     level = {"processor": [triple, NAME, FEATURES]}
     (args.folder / LEVEL_FILE).write_text(json.dumps(level) + "\n", encoding="utf-8")

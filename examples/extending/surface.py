@@ -14,7 +14,7 @@ from hopefear.tasks import TaskEntry
 ENTRY = TaskEntry(
     "some of several items",
     "task:RECIPES",
-    "ssvm",
+    ("ssvm",),
     "task:ChoiceModel",
     surface="surface:SURFACE",
 )

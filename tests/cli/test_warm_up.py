@@ -12,6 +12,8 @@ from extras import is_installed
 from small_trees import quick, quickest  # noqa: F401 - fixtures
 
 from hopefear.cli import main, warm_up
+from hopefear.cli.surface import Rehearsal
+from hopefear.errors import HopefearError
 from hopefear.recipes import NetworkRecipe
 from hopefear.tasks import TASKS, recipes_of
 
@@ -29,12 +31,21 @@ def test_every_task_has_its_commands(task):
 
 
 def test_the_default_comes_first_and_what_learners_share_last():
-    jobs = warm_up._todo(["tag"], None)
+    jobs = warm_up.jobs_of(["tag"])
     assert jobs[0] == ("tag", TASKS["tag"].learner) and jobs[-1] == ("tag", "")
     networks = {n for n, one in recipes_of("tag").items() if isinstance(one, NetworkRecipe)}
     usable = set(recipes_of("tag")) - (set() if _TORCH else networks)
     assert {name for _, name in jobs} == {*usable, ""}
-    assert warm_up._todo([], ["mert"]) == [("tune", "mert"), ("tune", "")]
+    assert warm_up.jobs_of([], ["mert"]) == [("tune", "mert"), ("tune", "")]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_three_learners_of_a_task_are_recommended_the_default_first(task):
+    jobs = warm_up.jobs_of([task], recommended=True)
+    assert [job.learner for job in jobs] == [*TASKS[task].learners, ""] and len(jobs) == 4
+    assert TASKS[task].learner == jobs[0].learner and set(TASKS[task].learners) < {
+        *recipes_of(task)
+    }
 
 
 @pytest.mark.parametrize(
@@ -54,7 +65,43 @@ def test_wrong_names_are_refused(capsys, words, message):
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("shared", [False, True])
 def test_commands_do_as_they_are_meant(task, shared):
-    assert warm_up.work([task, "" if shared else TASKS[task].learner]) == 0
+    job = warm_up.Job(task, "" if shared else TASKS[task].learner)
+    assert warm_up.work(job) == warm_up.Outcome([], [])
+
+
+@pytest.mark.interpreted
+def test_what_a_learner_cannot_do_is_said_with_the_reason(monkeypatch):
+    lines = ("train choose", "predict one", "predict two", "train again", "evaluate")
+    monkeypatch.setattr(warm_up, "rehearsal_of", lambda task: Rehearsal(lines, lines))
+
+    def run(line, more):
+        if line == "train choose":
+            raise HopefearError("it has no second order")
+        assert more == (["--learner", "risk"] if line == "train again" else [])
+        if line == "evaluate":
+            raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(warm_up, "_run", run)
+    refused, failed = warm_up.work(warm_up.Job("choose", "risk"))
+    assert refused == [("train choose", "it has no second order")]
+    assert failed == [("evaluate", "ZeroDivisionError: oh")]
+
+
+@pytest.mark.parametrize("worker", ["sys.exit(3)", "os.abort()"])
+def test_a_process_that_dies_fails_its_job_and_no_other(capsys, monkeypatch, worker):
+    code = f"""
+import json, os, sys
+for line in sys.stdin:
+    task, learner = json.loads(line)
+    if learner == "crf":
+        {worker}
+    print(json.dumps([[["train", "why"]] if learner == "sapo" else [], []]), flush=True)
+"""
+    monkeypatch.setattr(warm_up, "_WORKER", code)
+    status, err = said(capsys, "tag", "--recommended", "--jobs", "1")
+    assert status == 1 and "4/4 tag formats" in err
+    assert "not possible: tag sapo: train: why" in err
+    assert "commands that failed: 1, first of tag crf: compile: its process ended with" in err
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")

@@ -8,15 +8,15 @@ import importlib.util
 import io
 import json
 import os
-import queue
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hopefear.cli.console import Console
 from hopefear.cli.progress import Bar
@@ -24,21 +24,43 @@ from hopefear.cli.surface import Rehearsal, surface_of
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, recipes_of
 
-USAGE = "[TASK …] [--learner NAME …] [--jobs N]"
+USAGE = "[TASK …] [--learner NAME … | --recommended] [--jobs N]"
 DESCRIPTION = """
 Compile the kernels of every learner of the tasks named (all tasks by default), so that no later run
-on this machine has to. Kernels are kept in ~/.cache/hopefear (HOPEFEAR_CACHE moves it), each in a
-file named by all that it depends on: a new version of hopefear compiles what has changed, and what
-nobody used for 30 days is deleted. In a container, run it while the image is built. A wheel made by
-`make wheel` brings its kernels along and needs no warm-up on the processors it was made for.
+on this machine has to. A learner that cannot run on some structure is named with the reason.
+Kernels are kept in ~/.cache/hopefear (HOPEFEAR_CACHE moves it), each in a file named by all that it
+depends on: a new version of hopefear compiles what has changed, and what nobody used for 30 days is
+deleted. In a container, run it while the image is built. A wheel made by `make wheel` brings its
+kernels along and needs no warm-up on the processors it was made for.
 """
 EXAMPLES = """
 examples:
   hopefear warm-up
+  hopefear warm-up --recommended
   hopefear warm-up tag --learner sapo crf
   HOPEFEAR_CACHE=/opt/hopefear hopefear warm-up classify --jobs 8
 """
-_WORK = "import sys; from hopefear.cli.warm_up import work; sys.exit(work(sys.argv[1:]))"
+_WORKER = "from hopefear.cli.warm_up import serve_jobs; serve_jobs()"
+
+
+class Job(NamedTuple):
+    """What is compiled at once: a learner of a task; without a name, what its learners share."""
+
+    task: str
+    learner: str
+
+    def __str__(self) -> str:
+        return f"{self.task} {self.learner or 'formats'}"
+
+
+class Outcome(NamedTuple):
+    """How a job ended.
+
+    ``refused`` has (command, reason) of what the learner cannot do, ``failed`` of what it should.
+    """
+
+    refused: list[tuple[str, str]]
+    failed: list[tuple[str, str]]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +71,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--learner", nargs="+", metavar="NAME", help="only these (default: every learner)"
     )
     parser.add_argument(
+        "--recommended",
+        action="store_true",
+        help="only the default learner of each task and the two next best",
+    )
+    parser.add_argument(
         "--jobs", type=int, metavar="N", help="processes at once (default: one for each core)"
     )
 
@@ -56,27 +83,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from hopefear.core.kernel_cache import cache_folder
 
-    jobs = args.jobs or len(os.sched_getaffinity(0))
-    if jobs < 1:
-        args.usage_error(f"--jobs must be at least 1, not {jobs}")
+    n_jobs = args.jobs or len(os.sched_getaffinity(0))
+    if n_jobs < 1:
+        args.usage_error(f"--jobs must be at least 1, not {n_jobs}")
+    if args.recommended and args.learner:
+        args.usage_error("give --learner or --recommended, not both")
     console, began = Console(args.quiet), time.perf_counter()
-    todo = _todo(args.tasks, args.learner)
-    failures = _compile(todo, jobs, console)
+    jobs = jobs_of(args.tasks, args.learner, args.recommended)
+    outcomes = _compile(jobs, n_jobs, console)
+    for job in jobs:
+        for command, reason in outcomes[job].refused:
+            console.say(f"not possible: {job}: {command}: {reason}")
+    failures = [(job, *failure) for job in jobs for failure in outcomes[job].failed]
     if failures:
+        job, command, reason = failures[0]
         raise HopefearError(
-            f"{len(failures)} of {len(todo)} could not be compiled, {failures[0]} first"
+            f"commands that failed: {len(failures)}, first of {job}: {command}: {reason}"
         )
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.glob("*.kernel")] if folder.exists() else []
     console.say(
-        f"{len(todo)} learners and formats ready in {time.perf_counter() - began:.0f} s: "
+        f"{len(jobs)} learners and formats ready in {time.perf_counter() - began:.0f} s: "
         f"{len(sizes):,} kernels, {sum(sizes) / 1e6:.0f} MB in {folder}"
     )
     return 0
 
 
-def _todo(tasks: Sequence[str], learners: Sequence[str] | None) -> list[tuple[str, str]]:
-    """(task, learner) of all jobs; without a learner, what all learners of a task share."""
+def jobs_of(
+    tasks: Sequence[str], learners: Sequence[str] | None = None, recommended: bool = False
+) -> list[Job]:
+    """Returns all jobs, by task."""
     known = [task for task in TASKS if rehearsal_of(task).learning]
     tasks = tasks or known
     for task in tasks:
@@ -85,13 +121,16 @@ def _todo(tasks: Sequence[str], learners: Sequence[str] | None) -> list[tuple[st
     jobs = []
     for task in tasks:
         table = recipes_of(task)
-        # The default first: the others then find the kernels that all share.
-        names = sorted(table, key=[TASKS[task].learner, *table].index)
-        usable = names if learners is not None else [n for n in names if _is_usable(table[n])]
-        names = [name for name in usable if learners is None or name in learners]
-        jobs += [(task, name) for name in names] + [(task, "")] * bool(names)
+        if recommended:
+            names = list(TASKS[task].learners)
+        elif learners is not None:
+            names = [name for name in table if name in learners]
+        else:  # the default first: the others then find the kernels that all share
+            names = sorted(table, key=[TASKS[task].learner, *table].index)
+            names = [name for name in names if _is_usable(table[name])]
+        jobs += [Job(task, name) for name in names] + [Job(task, "")] * bool(names)
     for name in learners or ():
-        if all(name != other for _, other in jobs):
+        if all(name != job.learner for job in jobs):
             raise HopefearError(
                 f"no task of {', '.join(tasks)} has a learner {name!r}; see `hopefear learners`"
             )
@@ -106,7 +145,7 @@ def _is_usable(recipe: Any) -> bool:
 
 
 def rehearsal_of(task: str) -> Rehearsal:
-    """The commands that compile what people need of a task."""
+    """Returns the commands that compile what people need of a task."""
     if TASKS[task].surface is None:
         from hopefear.cli.tune.options import REHEARSAL
 
@@ -114,40 +153,79 @@ def rehearsal_of(task: str) -> Rehearsal:
     return surface_of(task).rehearsal
 
 
-def _compile(todo: Sequence[tuple[str, str]], jobs: int, console: Console) -> list[str]:
-    """Do all jobs, some processes at a time; those that failed."""
-    ahead: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
-    done: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
-    for job in todo:
-        ahead.put(job)
-    failures: list[str] = []
-    stop = threading.Event()
+def _compile(jobs: Sequence[Job], n_jobs: int, console: Console) -> dict[Job, Outcome]:
+    """Does all jobs in worker processes.
 
-    def one_after_another() -> None:
-        while not stop.is_set():
-            try:
-                task, learner = ahead.get_nowait()
-            except queue.Empty:
-                return
-            words = [sys.executable, "-c", _WORK, task, learner]
-            child = subprocess.run(words, capture_output=True, text=True)
-            name = f"{task} {learner or 'formats'}"
-            done.put((name, child.returncode == 0))
+    A process keeps to one task while it has jobs: what numba knows of their common functions need
+    not be compiled again.
+    """
+    waiting, lock, outcomes = list(jobs), threading.Lock(), {}
+    busy: dict[int, str] = {}
 
-    threads = [threading.Thread(target=one_after_another) for _ in range(min(jobs, len(todo)))]
-    for thread in threads:
-        thread.start()
-    try:
-        with _Steps(console, len(todo)) as steps:
-            for _ in todo:
-                name, well = done.get()
-                failures += [] if well else [name]
-                steps.done(name)
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    return failures
+    def next_job(worker: int) -> Job | None:
+        with lock:
+            others = {task for number, task in busy.items() if number != worker}
+            own = [job for job in waiting if job.task == busy.get(worker)]
+            free = [job for job in waiting if job.task not in others]
+            job = next(iter([*own, *free, *waiting]), None)
+            busy.pop(worker, None)
+            if job is not None:
+                waiting.remove(job)
+                busy[worker] = job.task
+            return job
+
+    def work_through(worker: int) -> None:
+        with _Worker() as process:
+            while (job := next_job(worker)) is not None:
+                outcomes[job] = process.do(job)
+                steps.done(str(job))
+
+    with (
+        _Steps(console, len(jobs)) as steps,
+        ThreadPoolExecutor(min(n_jobs, len(jobs))) as pool,
+    ):
+        workers = [pool.submit(work_through, number) for number in range(min(n_jobs, len(jobs)))]
+        try:
+            for worker in as_completed(workers):
+                worker.result()
+        finally:
+            with lock:
+                waiting.clear()
+    return outcomes
+
+
+class _Worker:
+    """A process that does one job after the other; a new one follows where it dies."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> _Worker:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._process is not None:
+            self._process.communicate()
+
+    def do(self, job: Job) -> Outcome:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _WORKER],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(job) + "\n")
+            self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if line:
+            return Outcome(*json.loads(line))
+        with self._process as dead:  # closes the pipes
+            self._process = None
+        return Outcome([], [("compile", f"its process ended with status {dead.wait()}")])
 
 
 class _Steps(Bar):
@@ -174,24 +252,61 @@ class _Steps(Bar):
             self.console.say(f"{self.count}/{self.total} {name}")
 
 
-def work(words: Sequence[str]) -> int:
-    """One job, in a process of its own: 0 if training, or all of what is shared, went well."""
-    from hopefear.cli import main
+def serve_jobs() -> None:
+    """Reads a job a line from standard input and answers each with its outcome, as JSON."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    for line in sys.stdin:
+        answers.write(json.dumps(work(Job(*json.loads(line)))) + "\n")
+        answers.flush()
 
-    task, learner = words
-    rehearsal = rehearsal_of(task)
-    lines = rehearsal.learning if learner else rehearsal.shared
-    worst = 0
+
+def work(job: Job) -> Outcome:
+    """Runs the commands of one job.
+
+    A learner may refuse what it cannot do; what all learners share must succeed.
+    """
+    rehearsal, outcome = rehearsal_of(job.task), Outcome([], [])
+    impossible = False
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         write_files(Path(folder))
-        for line in lines:
-            learns = learner and line.startswith(("train", "tune"))
-            more = ["--learner", learner] if learns else []
-            with contextlib.redirect_stdout(io.StringIO()):
-                status = main([*line.split(), *more, "--quiet"])
-            if learns or not learner:  # not every learner has probabilities
-                worst = max(worst, status)
-    return worst
+        for line in rehearsal.learning if job.learner else rehearsal.shared:
+            trains = line.startswith(("train", "tune"))
+            impossible = impossible and not trains
+            if impossible:  # there is no model to ask
+                continue
+            try:
+                _run(line, ["--learner", job.learner] if job.learner and trains else [])
+            except HopefearError as error:
+                (outcome.refused if job.learner else outcome.failed).append((line, str(error)))
+                impossible = trains
+            except (Exception, SystemExit) as error:
+                outcome.failed.append((line, f"{type(error).__name__}: {error}"))
+                impossible = trains
+    return outcome
+
+
+def _run(line: str, more: list[str]) -> None:
+    """Runs a command; ``serve`` stands for the questions that a server would be asked."""
+    from hopefear.cli import dispatch
+
+    words = line.split()
+    with contextlib.redirect_stdout(io.StringIO()):
+        if words[0] == "serve":
+            _answer(words[-1])
+        elif status := dispatch([*words, *more, "--quiet"]):
+            raise RuntimeError(f"exit status {status}")
+
+
+def _answer(path: str) -> None:
+    """Asks a model all that a server can be asked."""
+    from hopefear import load_model
+    from hopefear.tasks import service_of
+
+    service = service_of(load_model(path))
+    one = service.read(service.example)
+    service.predict([one])
+    service.nbest([one], 2)
+    service.explain(one, 3, {})
 
 
 def write_files(folder: Path) -> None:

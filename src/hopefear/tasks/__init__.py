@@ -27,8 +27,9 @@ class TaskEntry:
         What its outputs are, for people.
     recipes : str
         ``module:name`` of the table of its learners.
-    learner : str
-        The learner of those who name none.
+    learners : tuple of str
+        The learners to try first, best first: the default, and the two next best on the corpora of
+        ``docs/results.md``. Wheels bring their kernels.
     model : str, optional
         ``module:class`` of its models; None where results are files of weights.
     formats : tuple of str
@@ -52,7 +53,7 @@ class TaskEntry:
 
     words: str
     recipes: str
-    learner: str
+    learners: tuple[str, ...]
     model: str | None = None
     formats: tuple[str, ...] = ()
     surface: str | None = None
@@ -61,12 +62,17 @@ class TaskEntry:
     service: str | None = None
     large: int | None = None
 
+    @property
+    def learner(self) -> str:
+        """The learner of those who name none."""
+        return self.learners[0]
+
 
 TASKS: dict[str, TaskEntry] = {
     "classify": TaskEntry(
         "one label a line, out of two or more classes",
         "hopefear.recipes.classes:RECIPES",
-        "adagrad-rda",
+        ("adagrad-rda", "adagrad", "arow"),
         "hopefear.tasks.classify.model:Model",
         ("svmlight", "tsv", "csv", "json", "fasttext", "vw"),
         "hopefear.cli.classify:SURFACE",
@@ -78,7 +84,7 @@ TASKS: dict[str, TaskEntry] = {
     "tag": TaskEntry(
         "one label a token: parts of speech, chunks, names",
         "hopefear.recipes:CHAIN_RECIPES",
-        "sapo",
+        ("sapo", "nbest-mira", "crf"),
         "hopefear.tasks.tag.model:SequenceModel",
         ("columns", "conllu", "crfsuite"),
         "hopefear.cli.tag:SURFACE",
@@ -90,7 +96,7 @@ TASKS: dict[str, TaskEntry] = {
     "rerank": TaskEntry(
         "the best of a list of candidates: parses, translations, transcripts",
         "hopefear.recipes:LIST_RECIPES",
-        "maxent",
+        ("maxent", "rda", "ftrl"),
         "hopefear.tasks.rerank.model:RerankModel",
         ("json", "ptb", "bllip", "moses"),
         "hopefear.cli.rerank:SURFACE",
@@ -102,7 +108,7 @@ TASKS: dict[str, TaskEntry] = {
     "parse": TaskEntry(
         "a head and a relation for every word: dependency trees",
         "hopefear.recipes:TREE_RECIPES",
-        "mira",
+        ("mira", "perceptron", "swvp"),
         "hopefear.tasks.parse.model:ParseModel",
         ("conllu", "conllx", "columns"),
         "hopefear.cli.parse:SURFACE",
@@ -114,7 +120,7 @@ TASKS: dict[str, TaskEntry] = {
     "tune": TaskEntry(
         "weights of a decoder's features, from its N-best lists",
         "hopefear.translation.recipes:TUNE_RECIPES",
-        "kbmira",
+        ("kbmira", "pro", "risk"),
     ),
 }
 # Where installed packages name the tasks they bring: NAME = "module:ENTRY", a `TaskEntry`.

@@ -81,7 +81,8 @@ _REHEARSAL = Rehearsal(
         "train rerank --train lists.jsonl --dev lists.jsonl --epochs 2 --model m",
         "predict --model m --input lists.jsonl --output out",
         "predict --model m --input lists.jsonl --output out --proba",
-        "evaluate --model m --data lists.jsonl --json",
+        "evaluate --model m --data lists.jsonl --report r.html",
+        "serve --model m",
     ),
     (
         "train rerank --train trees.jsonl --features rich --epochs 1 --model m",

@@ -74,7 +74,8 @@ _REHEARSAL = Rehearsal(
         "predict --model m --input words.txt --output out --proba",
         "predict --model m --input words.txt --output out --nbest 5",
         "predict --model m --input words.txt --output out --nbest 5 --proba",
-        "evaluate --model m --data words.txt --json",
+        "evaluate --model m --data words.txt --report r.html",
+        "serve --model m",
     ),
     (
         "train tag --train words.conllu --epochs 1 --model m",
