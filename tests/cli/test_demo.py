@@ -1,41 +1,68 @@
-"""Sentences of the demo, small and interpreted; test_process runs all of it."""
+"""Parts of the demo, interpreted; test_process runs all of it."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from hopefear.cli import demo
+from hopefear.cli import demo, main, parsed
 from hopefear.cli.console import Console
-from hopefear.data.generators import news
-from hopefear.errors import HopefearError
+from hopefear.data.samples import sample_names
 from hopefear.report import Page
+from hopefear.tasks import TASKS
 
 pytestmark = pytest.mark.interpreted
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_sentences_have_colours_on_a_terminal_and_brackets_elsewhere(monkeypatch, capsys, terminal):
-    monkeypatch.setattr(demo, "_CHAINS", (("sapo", "sapo", {"n": 2}),))
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    console, page = Console(), Page("demo").section("Names")
-    console.terminal = terminal
-    demo._language(console, page, demo._study_chains(console, 20, 5, 1))
-    said, html = capsys.readouterr().err, page.html()
-    assert ("\x1b[1;" in said) == terminal and "\x1b" not in html
-    for word in ("three best readings", "Why is “in Washington”", " %  "):
-        assert word in said and word in html
-    assert ("[PER " in said or "[ORG " in said or "[LOC " in said) and "Airways" in html
+def test_sample_files_are_written_for_everybody(tmp_path, capsys):
+    assert main(["demo", "--files", str(tmp_path / "sample")]) == 0
+    printed = capsys.readouterr().out.split()
+    assert printed == [str(tmp_path / "sample" / name) for name in sample_names()]
+    tags = (tmp_path / "sample" / "english-train.conllu").read_text("utf-8")
+    assert tags.count("\n\n") == 1_200 and "\tVERB\t" in tags and "\tnsubj\t" in tags
+    questions = (tmp_path / "sample" / "questions-test.tsv").read_text("utf-8").splitlines()
+    assert len(questions) == 616 and len({line.partition("\t")[0] for line in questions}) == 77
 
 
-def test_news_is_legal_repeatable_and_ambiguous():
-    text = news(400, seed=1)
-    words, labels = (text.columns[name].texts() for name in ("word", "label"))
-    assert (words, labels) == tuple(news(400, seed=1).columns[n].texts() for n in ("word", "label"))
-    for before, label in zip(["O", *labels], labels, strict=False):
-        assert not label.startswith("I-") or before[2:] == label[2:]
-    seen = {}
-    for word, label in zip(words, labels, strict=True):
-        seen.setdefault(word, set()).add(label[2:])
-    assert {"PER", "LOC", "ORG"} <= seen["Washington"] and seen["trouble"] == {""}
-    with pytest.raises(HopefearError, match="n_sentences"):
-        news(0)
+@pytest.mark.parametrize("section", demo._SECTIONS)
+def test_commands_shown_are_commands_that_run(section):
+    words = demo._command(section)
+    args = parsed(words)
+    assert {args.train, args.test} <= set(sample_names())
+    assert [name for _, name, _ in args.learners] == list(demo.learners_of(words[1]))
+
+
+def test_the_default_learner_is_shown_first():
+    for task, entry in TASKS.items():
+        assert demo.learners_of(task)[0] == entry.learner
+        assert len(set(demo.learners_of(task))) == len(demo.learners_of(task))
+
+
+@pytest.mark.parametrize(("scores", "last"), [((90.0, 91.0), True), ((91.0, 90.0), False)])
+def test_a_default_that_is_last_is_said_to_be(capsys, scores, last):
+    results = [
+        SimpleNamespace(name=name, scores={"accuracy": score})
+        for name, score in zip(("sapo", "perceptron"), scores, strict=True)
+    ]
+    study = SimpleNamespace(
+        corpus=SimpleNamespace(scores=[SimpleNamespace(name="accuracy", higher=True)]),
+        results=results,
+        show=lambda console: None,
+        section=lambda page, title, text: None,
+        signatures=lambda: [],
+    )
+    demo._show(study, Console(), Page("demo"), "Tags", "text")
+    assert ("The default, sapo, is last" in capsys.readouterr().err) == last
+
+
+def test_a_process_that_ends_early_is_not_waited_for(monkeypatch):
+    program = """import json
+print(json.dumps(["sapo", 1.5]), flush=True)
+"""
+    monkeypatch.setattr(demo, "_AHEAD", program)
+    with demo._Ahead() as ahead:
+        ahead.wait("sapo")
+        assert ahead.seconds == 1.5
+        ahead.wait("trees")  # never comes: it is compiled by whoever asks
+        ahead.wait("sapo")

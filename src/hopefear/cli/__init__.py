@@ -143,8 +143,7 @@ def dispatch(argv: Sequence[str]) -> int:
     if verb in BY_TASK and task is None:
         parser.parse_known_args(words)  # --help ends here
         parser.error(f"a task comes first: hopefear {verb} {' or '.join(tasks)} …")
-    args = parser.parse_args(with_config(words, parser, path, config))
-    args.usage_error, args.default_of = parser.error, parser.get_default
+    args = _arguments(parser, with_config(words, parser, path, config))
     if verb in ("train", "search"):
         args.settings = settings_typed(args, parser, paths=verb == "search")
     look_ahead(args, parser)
@@ -155,6 +154,22 @@ def dispatch(argv: Sequence[str]) -> int:
 
     with Stages(console) as stages, watched(stages):
         return _module(verb).run(args)
+
+
+def parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """Returns the arguments of a command with a task, as the command's module takes them.
+
+    >>> parsed(["evaluate", "--model", "m", "--data", "test.txt"]).model
+    ['m']
+    """
+    task = argv[1] if argv[0] in BY_TASK else None
+    return _arguments(parser_of(argv[0], task), list(argv[1 if task is None else 2 :]))
+
+
+def _arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
+    args = parser.parse_args(words)
+    args.usage_error, args.default_of = parser.error, parser.get_default
+    return args
 
 
 def options_of(argv: Sequence[str]) -> list[str]:

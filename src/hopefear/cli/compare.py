@@ -85,36 +85,38 @@ def run(args: argparse.Namespace) -> int:
 
     console = Console(args.quiet)
     with options.cluster_of(args, cores) as cluster, announced(console, "these learners"):
-        corpus = surface.read(args, console)
-        console.say(corpus.describe())
-        for remark in corpus.remarks:
-            console.say(remark)
-        test = corpus.held_out("test", args, console)
-        dev = None if args.dev is None else corpus.held_out("dev", args, console)
-        about_test = corpus.tested_on(test)
-        console.say(about_test)
-        common = {
-            "epochs": args.epochs,
-            "shuffle": not args.no_shuffle,
-        }
-        study = Study(corpus.task(args), corpus, test, dev, args.patience)
+        study = read_study(args, console)
         seeds = range(args.seed, args.seed + args.seeds)
-        study.run(args.learners, console, common, seeds=seeds, cluster=cluster)
+        study.run(args.learners, console, seeds=seeds, cluster=cluster)
     console.say()
     study.show(console)
     if args.report is not None:
-        _write_page(args, study, f"{corpus.describe()}; {about_test}.")
+        about_test = study.corpus.tested_on(study.test)
+        _write_page(args, study, f"{study.corpus.describe()}; {about_test}.")
         console.say(f"\nwrote {args.report}")
     if args.json:
         print_json(
             {
                 "task": args.task,
-                **corpus.comparison(test),
+                **study.corpus.comparison(study.test),
                 "report": args.report,
                 "learners": [result.facts() for result in study.results],
             }
         )
     return 0
+
+
+def read_study(args: argparse.Namespace, console: Console) -> Study:
+    """Reads the files that a command line names; its learners have yet to run."""
+    corpus = surface_of(args.task).read(args, console)
+    console.say(corpus.describe())
+    for remark in corpus.remarks:
+        console.say(remark)
+    test = corpus.held_out("test", args, console)
+    dev = None if args.dev is None else corpus.held_out("dev", args, console)
+    console.say(corpus.tested_on(test))
+    common = {"epochs": args.epochs, "shuffle": not args.no_shuffle}
+    return Study(corpus.task(args), corpus, test, dev, args.patience, common)
 
 
 def _write_page(args: argparse.Namespace, study: Study, text: str) -> None:
@@ -351,6 +353,8 @@ class Study:
     patience : int, optional
         Passes without a better score on ``dev`` before training ends; as `train` has it unless
         said.
+    common : mapping
+        Arguments of ``train`` that all learners share.
     """
 
     task: Any
@@ -358,14 +362,13 @@ class Study:
     test: Any
     dev: Any = None
     patience: int | None = None
+    common: Mapping[str, Any] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
 
     def run(
         self,
         learners: Wanted,
         console: Console,
-        common: Mapping[str, Any],
-        others: Mapping[str, Any] | None = None,
         seeds: Sequence[int] = (1,),
         cluster: Any = None,
     ) -> None:
@@ -377,10 +380,6 @@ class Study:
             Label, name and parameters of each.
         console : Console
             Where a line goes for each run as it ends.
-        common : mapping
-            Arguments of ``train`` that all share.
-        others : mapping, optional
-            Tasks with other options, by the label of a learner.
         seeds : sequence of int
             Each learner is trained once with each.
         cluster : Runs, optional
@@ -401,9 +400,9 @@ class Study:
         runs: list[Run] = []
         for label, name, params in learners:
             corpus = self.corpus.suiting(name, params)
-            task = corpus.adapted((others or {}).get(label, self.task))
+            task = corpus.adapted(self.task)
             orders = [
-                Order(label, name, params, seed, task, self.patience, common) for seed in seeds
+                Order(label, name, params, seed, task, self.patience, self.common) for seed in seeds
             ]
             if cluster is None:
                 view = self._view(corpus)

@@ -1,4 +1,4 @@
-"""Problems with a known truth: sparse linear classes, Markov chains, phrases, names, lists.
+"""Problems with a known truth: sparse linear classes, Markov chains, phrases, lists.
 
 All are functions of their arguments and the seed alone: the same call gives the same bytes.
 """
@@ -323,101 +323,6 @@ def chunks(n_sentences: int = 1000, stems: int = 400, seed: int = 0) -> Sentence
         starts.append(len(words))
     columns = {"word": Column.of(words), "label": Column.of(labels)}
     return Sentences(np.array(starts, np.int64), columns, "generated chunks")
-
-
-_NEWS = """
-PER of ORG will visit LOC on DAY .
-PER , who grew up in LOC , now works for ORG .
-ORG opened a new office in LOC , said PER .
-On DAY PER flew from LOC to LOC with a friend .
-The city of LOC has asked ORG for help .
-PER and PER were married in LOC last year .
-Shares of ORG fell after PER left the company .
-" We are not worried , " PER told reporters in LOC .
-ORG bought a smaller rival from LOC for MONEY .
-LOC lost to LOC on DAY , and PER scored twice .
-Rain is expected in LOC , LOC and most of the north .
-PER wrote three novels before ORG hired him .
-Nobody at ORG knew where PER was on DAY .
-PER thanked LOC for a warm welcome .
-The trial of PER began in LOC on DAY .
-For PER , LOC is home .
-ORG and ORG will build a bridge near LOC .
-Police in LOC are looking for PER .
-PER is in trouble again .
-ORG is in trouble again .
-LOC is in trouble again .
-Everyone talks about PER these days .
-Everyone talks about LOC these days .
-"""
-_WORDS = {
-    "first": "Ann Bo Clara David Elena Farid Grace Hugo Ines Jan Karim Lena Marco Nora Omar Paula "
-    "Quentin Rosa Samir Tilda Ulrich Vera Paris Austin Sydney Florence Charlotte Jordan",
-    "last": "Lee Okafor Lindholm Rivera Novak Haddad Petersen Moretti Tanaka Fischer Dubois "
-    "Kowalski Washington London Berlin Lincoln Houston Chester Everett Ashford Bell Stone Hill",
-    "city": "Rome Oslo Lima Cairo Dakar Perth Ghent Turin Porto Boston Paris London Berlin Sydney "
-    "Washington Austin Lincoln Houston Florence Charlotte Jordan Chester Leeds Kyoto",
-    "trade": "Motors Shipping Airways Press Steel Foods Insurance Brothers Records Energy",
-    "DAY": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
-    "sum": "two five ten forty ninety",
-}
-_NAMES = {
-    "PER": ("first last", "first last", "first last", "last", "first"),
-    "LOC": ("city", "city", "city", "New city", "city Bay", "Lake last"),
-    "ORG": (
-        *("last trade", "city trade", "last & Sons", "Bank of city", "University of city"),
-        *("city United", "last", "city"),
-    ),
-    "DAY": ("DAY",),
-    "MONEY": ("sum million dollars",),
-}
-
-
-def news(n_sentences: int = 1000, seed: int = 0) -> Sentences:
-    """English sentences with names of persons (PER), places (LOC), organisations (ORG), in BIO.
-
-    Parameters
-    ----------
-    n_sentences : int
-        Sentences to draw.
-    seed : int
-        Another seed is another sample of the same language.
-
-    Notes
-    -----
-    Persons are called after places, companies after persons, clubs after cities, so that only
-    neighbours tell what a name is.
-
-    Examples
-    --------
-    >>> text = news(1, seed=3)
-    >>> " ".join(text.columns["word"].texts())
-    'Farid Haddad is in trouble again .'
-    >>> text.columns["label"].texts()[:3]
-    ['B-PER', 'I-PER', 'O']
-    """
-    if n_sentences < 1:
-        raise HopefearError(f"news needs n_sentences >= 1, got {n_sentences}")
-    rng = np.random.default_rng(seed)
-    plots = [line.split() for line in _NEWS.strip().splitlines()]
-    lists = {name: words.split() for name, words in _WORDS.items()}
-    words: list[str] = []
-    labels: list[str] = []
-    starts = [0]
-    for _ in range(n_sentences):
-        for slot in plots[rng.integers(len(plots))]:
-            if slot not in _NAMES:
-                words.append(slot)
-                labels.append("O")
-                continue
-            shape = _NAMES[slot][rng.integers(len(_NAMES[slot]))].split()
-            for k, part in enumerate(shape):
-                choice = lists.get(part, [part])
-                words.append(choice[rng.integers(len(choice))])
-                labels.append("O" if slot in ("DAY", "MONEY") else f"{'I' if k else 'B'}-{slot}")
-        starts.append(len(words))
-    columns = {"word": Column.of(words), "label": Column.of(labels)}
-    return Sentences(np.array(starts, np.int64), columns, "generated news")
 
 
 def _word(rng: np.random.Generator, name: str, stems: int) -> str:
