@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 EXTRAS := .venv-extras
 export PIP_ROOT_USER_ACTION := ignore
 PIP := bin/python -m pip install \
-	--disable-pip-version-check --quiet --editable
+	--disable-pip-version-check --no-compile --quiet --editable
 # Each process takes half of the tests as they stand, so that fixtures of a file and kernels are
 # made once, and what the other has left.
 TESTS := bin/python -m pytest -n 2 --dist worksteal
@@ -18,11 +18,11 @@ COMPILED := (compiled or not interpreted) and not slow
 # start compiles the package again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 # Two processes have two cores: more threads of linear algebra would only wait for each other.
-check test test-all: export OPENBLAS_NUM_THREADS := 1
-check test test-all: export OMP_NUM_THREADS := 1
+check test test-extras: export OPENBLAS_NUM_THREADS := 1
+check test test-extras: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-all lint format docs wheel release-check hooks clean
+.PHONY: help demo check test test-extras test-all lint format docs wheel release-check hooks clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; \
@@ -38,7 +38,9 @@ test: check ## the same and all other tests, interpreted where nothing need be c
 	NUMBA_DISABLE_JIT=1 $(VENV)/$(TESTS) --ignore=tests/contracts -m "$(PLAIN)"
 	$(VENV)/$(TESTS) tests --ignore=tests/contracts -m "$(COMPILED)"
 
-test-all: test $(EXTRAS)/.ready ## the same, then what needs an extra, and long runs, in .venv-extras
+test-all: test test-extras ## the same, then what needs an extra, and long runs
+
+test-extras: $(EXTRAS)/.ready ## what needs an extra, and long runs, in .venv-extras
 	NUMBA_DISABLE_JIT=1 $(EXTRAS)/$(TESTS) -m "needs and $(PLAIN)"
 	$(EXTRAS)/$(TESTS) tests -m "needs and $(COMPILED)"
 	$(EXTRAS)/$(TESTS) tests -m "slow"
@@ -58,9 +60,10 @@ docs: $(VENV)/.ready-docs ## build the documentation into site/
 
 wheel: $(VENV)/.ready ## build a wheel that brings its compiled kernels into dist/
 	$(BIN)/python tools/ship_kernels.py build/kernels
+	rm -f dist/*.whl
 	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist .
 
-release-check: $(VENV)/.ready-dev ## build what is published, install each into an empty environment and try it there
+release-check: wheel $(VENV)/.ready-dev ## build what is published, install each into an empty environment and try it there
 	$(BIN)/python tools/release_check.py
 
 hooks: $(VENV)/.ready-dev ## check every commit of this clone before it is made

@@ -346,6 +346,7 @@ def test_commands_of_the_page_are_understood():
 
 
 @pytest.mark.slow
+@pytest.mark.long(seconds=300, why="estimates a translator from 4,000 sentences, and runs it")
 def test_real_sentences(tmp_path, monkeypatch):
     folder = DATA / "multi30k_de_en"
     if not folder.exists():

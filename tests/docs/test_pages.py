@@ -39,7 +39,7 @@ def page_parameters():
             yield pytest.param(page, True, marks=marks, id=f"{page} with extras")
 
 
-@pytest.mark.parametrize(("page", "with_extras"), page_parameters())
+@pytest.mark.parametrize(("page", "with_extras"), list(page_parameters()))
 def test_snippets_run(page, with_extras, tmp_path):
     snippets = SNIPPETS[page]
     shared = Page(tmp_path, snippets[0].marks)
