@@ -125,7 +125,7 @@ def _to_wandb(run: Run, folder: Path) -> None:
     entry = wandb.init(
         project="hopefear",
         name=run.name,
-        dir=str(folder),
+        dir=str(folder.absolute()),  # its service, once started, keeps its own current folder
         mode="offline",
         config=dict(run.settings),
         settings=wandb.Settings(silent=True, console="off"),
