@@ -40,10 +40,11 @@ test: check ## the same and all other tests, interpreted where nothing need be c
 
 test-all: test test-extras ## the same, then what needs an extra, and long runs
 
+# A file of slow tests stays with one process, so that it starts one cluster.
 test-extras: $(EXTRAS)/.ready ## what needs an extra, and long runs, in .venv-extras
 	NUMBA_DISABLE_JIT=1 $(EXTRAS)/$(TESTS) -m "needs and $(PLAIN)"
 	$(EXTRAS)/$(TESTS) tests -m "needs and $(COMPILED)"
-	$(EXTRAS)/$(TESTS) tests -m "slow"
+	$(EXTRAS)/bin/python -m pytest -n 2 --dist loadfile tests -m "slow"
 
 lint: $(VENV)/.ready-dev ## linters, types and layers only
 	$(BIN)/ruff check .

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = [pytest.mark.needs("ray"), pytest.mark.interpreted, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.needs("ray"),
+    pytest.mark.interpreted,
+    pytest.mark.slow,
+    pytest.mark.long(seconds=600, why="starts a cluster and loses some of its workers"),
+]
 
 PROGRAM = "random_kills.py"
 
