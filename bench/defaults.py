@@ -1,150 +1,401 @@
-"""Which learner should be the default of a task: cross-validation inside the training parts.
+"""Choose the default of a task: cross-validation inside the training parts of all corpora.
 
-    python bench/defaults.py tag                    # or classify, rerank
-    python bench/defaults.py tag --only conll2000 --learners sapo adagrad-rda
+    python bench/defaults.py tag                    # or classify, rerank, parse
+    python bench/defaults.py tag --only wnut17 --sizes 500
+    python bench/defaults.py tag --table            # of what is kept, without a run
 
-Every corpus of the task is cut into three folds, by blocks of whole sentences, lines or lists; each
-learner is trained with `hopefear compare` at its defaults on two of them and tested on the third.
-Test files are never opened. One row a corpus and learner: the mean score, how far behind the best
-learner of the corpus it is, non-zero weights and seconds a pass; then the mean over the corpora.
+Candidates are all recipes, and every loss with every rule and averaging that work together, on
+every example and at the defaults of the rule. Successive halving: all at 500 training examples, the
+best of them at 2,000, the best eight at all. Every corpus is cut into thirty blocks of neighbours;
+a fold tests on a third of them. Test files are never opened. Training goes on for as many epochs as
+could help and is scored after each, so one run tells of every number of epochs.
+
+Runs are kept in ``--folder``, a line each, under what makes them what they are; a second call goes
+on where the first one stopped. Times are CPU seconds of learning, on one thread.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import json
 import lzma
-import subprocess
+import os
+import statistics
 import sys
-import tempfile
-from collections.abc import Sequence
-from itertools import pairwise
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+from itertools import pairwise, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common import data_folder
 
-FOLDS = 3
-# corpus: (file, options, units at most); a limit keeps a whole sitting under an hour.
-CORPORA: dict[str, dict[str, tuple[str, str, int]]] = {
+FOLDS, BLOCKS = 3, 30
+ALL = 10**9
+
+
+class Corpus(NamedTuple):
+    """Training part of a corpus: its file, options of ``compare``, and examples at most."""
+
+    path: str
+    options: str = ""
+    most: int = ALL
+
+
+class Stage(NamedTuple):
+    """One step of the halving.
+
+    Training examples, candidates that take part, how many of the best of them also with other step
+    sizes, folds, and epochs.
+    """
+
+    size: int
+    candidates: int
+    varied: int
+    folds: int
+    epochs: int
+
+
+CORPORA: dict[str, dict[str, Corpus]] = {
     "tag": {
-        "conll2000": ("conll2000/train.txt.gz", "", 4500),
-        "jnlpba": ("jnlpba/train.iob2.gz", "", 4500),
-        "genia_pos": ("genia_pos/train.tsv.gz", "", 4500),
-        "ud_english_ewt": ("ud_english_ewt/train.conllu.gz", "", 4500),
-        "spanish": ("conll2007/spanish.train.conll.gz", "--column 4", 4500),
+        "conll2000": Corpus("conll2000/train.txt.gz"),
+        "jnlpba": Corpus("jnlpba/train.iob2.gz"),
+        "wnut17": Corpus("wnut17/train.txt.gz"),
+        "anem": Corpus("anem/train.txt.gz"),
+        "ler_de": Corpus("ler_de/train.txt.gz"),
+        "genia_pos": Corpus("genia_pos/train.tsv.gz"),
+        "ewt": Corpus("ud_english_ewt/train.conllu.gz", "--column upos"),
+        "spanish": Corpus("conll2007/spanish.train.conll.gz", "--column 4"),
     },
     "classify": {
-        "a9a": ("a9a/train.libsvm.gz", "", 30_000),
-        "books": ("amazon_mds/books.train.libsvm.gz", "", 30_000),
-        "kitchen": ("amazon_mds/kitchen.train.libsvm.gz", "", 30_000),
-        "imdb": ("imdb/train.libsvm.xz", "", 12_000),
-        "news20": ("news20_bydate/train.libsvm.xz", "", 12_000),
-        "rt_polarity": ("rt_polarity/train.tsv.gz", "--ngrams 2", 30_000),
-        "subjectivity": ("subjectivity/train.tsv.gz", "--ngrams 2", 30_000),
+        "banking77": Corpus("banking77/train.csv.gz"),
+        "clinc150": Corpus("clinc150/train.jsonl.gz"),
+        "tweet_emotion": Corpus("tweet_emotion/train.tsv.gz"),
+        "rt_polarity": Corpus("rt_polarity/train.tsv.gz"),
+        "subjectivity": Corpus("subjectivity/train.tsv.gz"),
+        "a9a": Corpus("a9a/train.libsvm.gz"),
+        "books": Corpus("amazon_mds/books.train.libsvm.gz"),
+        "kitchen": Corpus("amazon_mds/kitchen.train.libsvm.gz"),
+        "imdb": Corpus("imdb/train.libsvm.xz", most=12_000),
+        "news20": Corpus("news20_bydate/train.libsvm.xz"),
     },
-    "rerank": {"ptb-nbest": ("ptb-nbest/train.jsonl.xz", "", 3000)},
+    "rerank": {"ptb-nbest": Corpus("ptb-nbest/train.jsonl.xz")},
+    "parse": {
+        "ewt": Corpus("ud_english_ewt/train.conllu.gz", "--order 1", most=4_500),
+        "spanish": Corpus("conll2007/spanish.train.conll.gz", "--order 1", most=3_000),
+    },
 }
-LEARNERS = {
-    "tag": "sapo adagrad-rda adagrad perceptron mira crf ssvm arow ftrl swvp",
-    "classify": "adagrad-rda adagrad sgd arow ftrl perceptron pa cw softmax vrda",
-    "rerank": "maxent adagrad-rda adagrad perceptron mira ssvm risk ftrl sapo",
+STAGES = {
+    "tag": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
+    "classify": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
+    "rerank": (Stage(500, ALL, 0, 1, 30), Stage(ALL, 24, 4, 2, 30)),
+    "parse": (Stage(100, ALL, 0, 1, 15), Stage(500, 24, 2, 1, 15), Stage(ALL, 6, 0, 1, 10)),
 }
-SCORES = {"tag": ("f1", "accuracy"), "classify": ("accuracy",), "rerank": ("f1",)}
+EPOCHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 60)
+# The recipe whose settings stand beside those of rules and losses in the grid.
+BASE = {"tag": "sgd", "classify": "sgd", "rerank": "maxent", "parse": "adagrad"}
+UNIT = {"tag": "\n\n", "classify": "\n", "rerank": "\n", "parse": "\n\n"}
+KINDS = ("loss", "rule", "readout")
+AVERAGINGS = ("last", "averaged")  # votes keep every weight vector: no default for a small model
+PATIENCE = 20  # epochs without a better score after which the last one stands for all that follow
+STEPS = ("C", "rate", "r")  # the parameter that says how far a learner moves
+FACTORS = (1 / 9, 1 / 3, 3.0)
 
 
-def units(path: Path, task: str, most: int) -> list[str]:
-    """Sentences, lines or lists of a file, as they stand."""
-    opener = {".gz": gzip.open, ".xz": lzma.open}[path.suffix]
+class Candidate(NamedTuple):
+    """A learner, and parameters that differ from its recipe, as ``name=value`` words."""
+
+    recipe: str
+    params: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join((self.recipe, *self.params))
+
+    def settings(self) -> dict[str, str]:
+        return dict(word.split("=", 1) for word in self.params)
+
+    def varied(self, task: str) -> list[Candidate]:
+        """Returns the learner with shorter and longer steps, where it has such a parameter."""
+        from hopefear.tasks import recipes_of
+
+        recipe, settings = recipes_of(task)[self.recipe], self.settings()
+        parts = {kind: settings[kind] for kind in KINDS if kind in settings}
+        values = recipe.with_parts(parts).parameters() if parts else recipe.parameters()
+        for name in STEPS:
+            if isinstance(values.get(name), float | int) and name not in settings:
+                words = (f"{name}={values[name] * factor:.3g}" for factor in FACTORS)
+                return [self._replace(params=(*self.params, word)) for word in words]
+        return []
+
+
+class Job(NamedTuple):
+    """One training run."""
+
+    task: str
+    corpus: str
+    size: int
+    fold: int
+    epochs: int
+    candidate: Candidate
+
+    def key(self) -> str:
+        corpus = CORPORA[self.task][self.corpus]
+        size = "all" if self.size >= ALL else self.size
+        place = f"{self.corpus} {corpus.options} size:{size} fold:{self.fold}"
+        return f"{place} epochs:{self.epochs} {self.candidate}"
+
+
+def candidates(task: str) -> list[Candidate]:
+    """Returns all recipes, and the parts that work together and that no recipe has."""
+    from hopefear.errors import HopefearError
+    from hopefear.recipes import LOSSES, RULES, NetworkRecipe
+    from hopefear.tasks import recipes_of
+
+    table = recipes_of(task)
+    online = {name: recipe for name, recipe in table.items() if hasattr(recipe, "parts")}
+    result = [Candidate(n) for n, recipe in table.items() if not isinstance(recipe, NetworkRecipe)]
+    have = {recipe.parts[:3] for recipe in online.values()}
+    for parts in product(LOSSES, RULES, AVERAGINGS):
+        words = tuple(f"{kind}={name}" for kind, name in zip(KINDS, parts, strict=True))
+        candidate = Candidate(BASE[task], words)
+        with contextlib.suppress(HopefearError):
+            online[BASE[task]].build(**candidate.settings())
+            if parts not in have:
+                result.append(candidate)
+    return result
+
+
+def units(task: str, corpus: Corpus) -> list[str]:
+    """Returns the sentences, lines or lists of a file."""
+    path, mark = data_folder() / corpus.path, UNIT[task]
+    opener: Any = {".gz": gzip.open, ".xz": lzma.open}[path.suffix]
     with opener(path, "rt", encoding="utf-8") as file:
-        if task == "tag":
-            blocks = [f"{block}\n\n" for block in file.read().split("\n\n") if block.strip()]
-            return blocks[:most]
-        return [line for line, _ in zip(file, range(most), strict=False)]
+        parts = [part.strip("\n") + mark for part in file.read().split(mark) if part.strip()]
+    return parts[: corpus.most]
 
 
-def folds(parts: Sequence[str], pieces: int = 30) -> list[tuple[str, str]]:
-    """(train, test) texts; neighbours stay together, for they are of one document."""
-    bounds = [len(parts) * i // pieces for i in range(pieces + 1)]
-    blocks = ["".join(parts[a:b]) for a, b in pairwise(bounds)]
+def cut(parts: Sequence[str], size: int, fold: int) -> tuple[list[str], list[str]]:
+    """Returns training and test examples of a fold; neighbours are often of one document."""
+    bounds = [len(parts) * i // BLOCKS for i in range(BLOCKS + 1)]
+    blocks = [parts[a:b] for a, b in pairwise(bounds)]
+    order = [(7 * i + fold) % BLOCKS for i in range(BLOCKS)]  # from all over the file
+    train = [part for i in order if i % FOLDS != fold for part in blocks[i]]
+    test = [part for i in order if i % FOLDS == fold for part in blocks[i]]
+    return train[:size], test[: max(size, 1_000)]
+
+
+@cache
+def problem(task: str, name: str, size: int, fold: int, folder: str) -> Any:
+    """Reads the training and test examples of a fold, as `hopefear compare` would."""
+    from hopefear.cli import parsed
+    from hopefear.cli.compare import read_study
+    from hopefear.cli.console import Console
+
+    corpus = CORPORA[task][name]
+    suffix = "".join(s for s in Path(corpus.path).suffixes if s not in (".gz", ".xz"))
+    all_parts = units(task, corpus)
+    header = [all_parts.pop(0)] if suffix == ".csv" else []
+    place = Path(folder) / f"{task}-{name}-{size}-{fold}-{os.getpid()}"
+    files = [f"{place}.{part}{suffix}" for part in ("train", "test")]
+    for file, content in zip(files, cut(all_parts, size, fold), strict=True):
+        Path(file).write_text("".join([*header, *content]), encoding="utf-8")
+    words = ["compare", task, "--train", files[0], "--test", files[1], *corpus.options.split()]
+    study = read_study(parsed([*words, "--learners", "perceptron"]), Console(quiet=True))
+    for file in files:
+        Path(file).unlink()
+    return study
+
+
+def run(job: Job, folder: str) -> dict[str, Any]:
+    """Trains once; returns the score after every epoch, seconds and non-zero weights."""
+    from hopefear.errors import HopefearError
+    from hopefear.tasks.base import train
+    from hopefear.training.stopping import Stopping
+
+    study = problem(job.task, job.corpus, job.size, job.fold, folder)
+    main = study.corpus.scores[0]
+    row = {"key": job.key(), "corpus": job.corpus, "candidate": str(job.candidate)}
+    began = time.process_time()
+    events: list[dict[str, Any]] = []
+    try:
+        corpus = study.corpus.suiting(job.candidate.recipe, job.candidate.settings())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            train(
+                corpus.adapted(study.task),
+                corpus.data,
+                job.candidate.recipe,
+                job.candidate.settings(),
+                epochs=None if "lbfgs" in job.candidate.recipe else job.epochs,
+                dev=corpus.encoded(study.test),
+                stopping=Stopping(main.name, PATIENCE),
+                on_event=[events.append],
+                calibrate=False,
+                final=True,
+            )
+    except HopefearError as error:
+        return {**row, "error": str(error), "cpu": round(time.process_time() - began, 2)}
+    events = [event for event in events if "dev" in event]
+    sign = 1.0 if main.higher else -1.0
+    scores = [sign * event["dev"][main.name] for event in events]
+    best = max(range(len(scores)), key=scores.__getitem__)
+    return {
+        **row,
+        "score": round(scores[best], 3),
+        "epoch": best + 1,
+        "scores": [round(score, 3) for score in scores],
+        "mistakes": [event["pass_mistakes"] for event in events],
+        "non_zeros": events[best]["kept_nnz"],
+        "cpu": round(time.process_time() - began, 2),
+    }
+
+
+def run_all(jobs: Sequence[Job], folder: str) -> list[dict[str, Any]]:
+    return [run(job, folder) for job in jobs]
+
+
+class Runs:
+    """Runs that are kept, by key."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        self.rows = {row["key"]: row for row in map(json.loads, lines)}
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.rows[row["key"]] = row
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def make(self, jobs: Sequence[Job], n_jobs: int, minutes: float) -> None:
+        """Makes the runs that are missing, until the CPU minutes are spent."""
+        missing = [job for job in jobs if job.key() not in self.rows]
+        # One process compiles what the runs of a candidate share; long runs go to all.
+        groups: dict[Any, list[Job]] = {}
+        for job in missing:
+            groups.setdefault(job if job.size >= ALL else (job.fold, job.candidate), []).append(job)
+        spent, began, n = 0.0, time.monotonic(), 0
+        with ProcessPoolExecutor(n_jobs) as pool:
+            folder = str(self.path.parent)
+            futures = [pool.submit(run_all, group, folder) for group in groups.values()]
+            for future in as_completed(futures):
+                for row in future.result():
+                    self.add(row)
+                    spent += row["cpu"]
+                    n += 1
+                wall = time.monotonic() - began
+                print(f"{n}/{len(missing)} runs, {wall:.0f} s, {spent:.0f} CPU s", file=sys.stderr)
+                if spent > 60 * minutes:
+                    print(f"stopped after {minutes:.0f} CPU minutes", flush=True)
+                    pool.shutdown(cancel_futures=True)
+                    return
+
+
+def jobs_of(task: str, stage: Stage, these: Sequence[Candidate], only: Sequence[str]) -> list[Job]:
+    names = [name for name in CORPORA[task] if not only or name in only]
     return [
-        (
-            "".join(block for i, block in enumerate(blocks) if i % FOLDS != k),
-            "".join(block for i, block in enumerate(blocks) if i % FOLDS == k),
-        )
-        for k in range(FOLDS)
+        Job(task, name, stage.size, fold, stage.epochs, candidate)
+        for fold in range(stage.folds)
+        for candidate in these
+        for name in names
     ]
 
 
-def compared(task: str, train: str, test: str, name: str, options: str, learners: str) -> Any:
-    """What `hopefear compare` says of one fold."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        suffix = "".join(Path(name).suffixes[:-1])
-        (folder / f"train{suffix}").write_text(train, encoding="utf-8")
-        (folder / f"test{suffix}").write_text(test, encoding="utf-8")
-        words = f"compare {task} --train train{suffix} --test test{suffix} {options}".split()
-        words += ["--learners", learners, "--report", "page.html", "--json", "--quiet"]
-        child = subprocess.run(
-            [sys.executable, "-m", "hopefear", *words], cwd=folder, capture_output=True, text=True
+class Ranked(NamedTuple):
+    """A candidate, and its scores by corpus after the number of epochs that suits all best."""
+
+    behind: float
+    candidate: Candidate
+    epochs: int
+    scores: dict[str, float]
+
+
+def ranking(runs: Runs, jobs: Sequence[Job]) -> list[Ranked]:
+    """Returns candidates by their mean distance to the best of each corpus, best first.
+
+    What cannot run on some corpus is left out.
+    """
+    rows: dict[Candidate, dict[str, list[list[float]]]] = {}
+    for job in jobs:
+        scores = runs.rows.get(job.key(), {}).get("scores")
+        rows.setdefault(job.candidate, {}).setdefault(job.corpus, []).append(scores)
+    means = {
+        (candidate, epochs): {
+            corpus: statistics.fmean(scores[min(epochs, len(scores)) - 1] for scores in folds)
+            for corpus, folds in by_corpus.items()
+        }
+        for candidate, by_corpus in rows.items()
+        if all(None not in folds for folds in by_corpus.values())
+        for epochs in EPOCHS
+        if epochs <= max(job.epochs for job in jobs)
+    }
+    best = {name: max(by[name] for by in means.values()) for name in next(iter(means.values()))}
+    ranked: dict[Candidate, Ranked] = {}
+    for (candidate, epochs), by in means.items():
+        behind = statistics.fmean(best[name] - score for name, score in by.items())
+        if candidate not in ranked or behind < ranked[candidate].behind:
+            ranked[candidate] = Ranked(behind, candidate, epochs, by)
+    return sorted(ranked.values())
+
+
+def show(runs: Runs, task: str, stage: Stage, jobs: Sequence[Job]) -> None:
+    """Prints the table of a stage as Markdown."""
+    ranked = ranking(runs, jobs)
+    names = list(ranked[0].scores)
+    size = "all" if stage.size >= ALL else f"{stage.size:,}"
+    print(f"\n{task}, {size} training examples\n")
+    print(f"| learner | behind | epochs | {' | '.join(names)} | CPU s | non-zeros |")
+    print("|---|" + "--:|" * (len(names) + 4))
+    for behind, candidate, epochs, scores in ranked[:24]:
+        rows = [runs.rows[job.key()] for job in jobs if job.candidate == candidate]
+        seconds = statistics.fmean(row["cpu"] / len(row["scores"]) for row in rows) * epochs
+        non_zeros = statistics.median(row["non_zeros"] for row in rows)
+        print(
+            f"| {candidate} | {behind:.2f} | {epochs} | "
+            f"{' | '.join(f'{abs(score):.2f}' for score in scores.values())} | "
+            f"{seconds:.1f} | {non_zeros:,.0f} |"
         )
-    if child.returncode:
-        raise SystemExit(f"defaults.py: {' '.join(words)}:\n{child.stderr}")
-    return json.loads(child.stdout)
+
+
+def stages(task: str, sizes: Sequence[int]) -> Iterator[Stage]:
+    for stage in STAGES[task]:
+        if not sizes or stage.size in sizes or (stage.size >= ALL and 0 in sizes):
+            yield stage
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", choices=CORPORA)
-    parser.add_argument("--only", nargs="+", help="corpora")
-    parser.add_argument("--learners", nargs="+")
-    parser.add_argument("--most", type=int, help="sentences, lines or lists of each corpus")
-    parser.add_argument("--json", type=Path, help="file for all figures")
+    parser.add_argument("--only", nargs="+", default=[], help="corpora")
+    parser.add_argument("--learners", nargs="+", help="'NAME PARAMETER=VALUE …' each")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[], help="0 is all examples")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--minutes", type=float, default=90, help="of CPU, for each stage")
+    parser.add_argument("--folder", type=Path, default=Path("runs/defaults"))
+    parser.add_argument("--table", action="store_true", help="print what is kept, run nothing")
     args = parser.parse_args()
-    learners = args.learners or LEARNERS[args.task].split()
-    table: dict[str, dict[str, list[dict[str, float]]]] = {}
-    for corpus, (name, options, most) in CORPORA[args.task].items():
-        if args.only and corpus not in args.only:
-            continue
-        rows = table[corpus] = {learner: [] for learner in learners}
-        for train, test in folds(units(data_folder() / name, args.task, args.most or most)):
-            answer = compared(args.task, train, test, name, options, ",".join(learners))
-            for learner, result in zip(learners, answer["learners"], strict=True):
-                rows[learner].append(figures(result, SCORES[args.task]))
-        show(corpus, rows)
-        if args.json:
-            args.json.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
-    means = {learner: [] for learner in learners}
-    for rows in table.values():
-        best = max(mean(fold, "score") for fold in rows.values())
-        for learner, fold in rows.items():
-            means[learner].append(mean(fold, "score") - best)
-    print("\nbehind the best, mean over the corpora")
-    for learner, gaps in sorted(means.items(), key=lambda pair: -sum(pair[1])):
-        print(f"  {learner:<14}{sum(gaps) / len(gaps):8.2f}")
-
-
-def figures(result: dict[str, Any], names: Sequence[str]) -> dict[str, float]:
-    score = next(result[name] for name in names if result.get(name) is not None)
-    score = 100 * score if score <= 1 else score
-    return {"score": score, "nnz": result["nnz"], "seconds": result["seconds_per_pass"]}
-
-
-def mean(rows: Sequence[dict[str, float]], key: str) -> float:
-    return sum(row[key] for row in rows) / len(rows)
-
-
-def show(corpus: str, rows: dict[str, list[dict[str, float]]]) -> None:
-    print(f"\n{corpus:<16}{'score':>8}{'behind':>8}{'nnz':>12}{'s/pass':>8}")
-    best = max(mean(fold, "score") for fold in rows.values())
-    for learner, fold in sorted(rows.items(), key=lambda pair: -mean(pair[1], "score")):
-        score = mean(fold, "score")
-        print(
-            f"  {learner:<14}{score:8.2f}{score - best:8.2f}{mean(fold, 'nnz'):12,.0f}"
-            f"{mean(fold, 'seconds'):8.2f}",
-            flush=True,
-        )
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    args.folder.mkdir(parents=True, exist_ok=True)
+    runs = Runs(args.folder / f"{args.task}.jsonl")
+    these = candidates(args.task)
+    if args.learners:
+        words = [learner.split() for learner in args.learners]
+        these = [Candidate(name, tuple(params)) for name, *params in words]
+    print(f"{len(these)} candidates", file=sys.stderr)
+    for stage in stages(args.task, args.sizes):
+        best = these[: stage.varied]
+        these = these[: stage.candidates]
+        these += [other for candidate in best for other in candidate.varied(args.task)]
+        jobs = jobs_of(args.task, stage, these, args.only)
+        if not args.table:
+            runs.make(jobs, args.jobs, args.minutes)
+        show(runs, args.task, stage, jobs)
+        these = [row.candidate for row in ranking(runs, jobs)]
 
 
 if __name__ == "__main__":
