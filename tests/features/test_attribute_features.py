@@ -48,6 +48,9 @@ def named(rows: AttributeRows) -> list[list[tuple[str, float]]]:
         (frozenset({"z", "y", "x", "w"}), [("w", 1), ("x", 1), ("y", 1), ("z", 1)]),
         ({"a": frozenset({"x"})}, [("a:x", 1)]),
         ({"été": "ß\0\n"}, [("été:ß\0\n", 1)]),
+        ({b"a": "\xe9".encode(), "b": {b"c"}}, [("a:é", 1), ("b:c", 1)]),
+        ({"b": 0, "a": {}}.keys(), [("b", 1), ("a", 1)]),
+        ([b"b", "a"], [("b", 1), ("a", 1)]),
     ],
 )  # fmt: skip
 def test_what_a_token_may_be(token, attributes: list) -> None:
@@ -78,6 +81,8 @@ def test_sequences_and_mixed_tokens() -> None:
         ([[{"a": {3: "a"}}]], "sequence 0, token 0: names of attributes are strings, not 3"),
         ([[["a\ud800"]]], "sequence 0, token 0: the attribute .* is no Unicode text"),
         ([[{"a": "\ud800"}]], "sequence 0, token 0: the attribute .* is no Unicode text"),
+        ([[["a"], [b"\xff"]]], "sequence 0, token 1: the attribute .* is no UTF-8 text"),
+        ([[{"a": np.array([1.0])}]], "sequence 0, token 0: names of attributes are strings"),
         ([["word"]], "sequence 0, token 0: a token is a dict or a list of strings, not 'word'"),
         ([[["a"], 3]], "sequence 0, token 1: a token is a dict or a list of strings, not 3"),
         (["word"], "sequence 0: expected a list of tokens, not 'word'"),
@@ -123,6 +128,14 @@ def test_an_attribute_of_nothing_gets_no_column() -> None:
     features = AttributeFeatures.fit(rows)
     assert features.names(range(features.size)) == ["once", "often"]
     assert np.diff(features.encode(rows).indptr).tolist() == [1, 1, 0]
+
+
+def test_exact_rows_keep_zeros_and_float64() -> None:
+    token = {"a": 0.1, "b": 0, "c": False, "d": 1e-60}
+    rows = AttributeRows.of([[token]], exact=True)
+    assert named(rows) == [[("a", 0.1), ("b", 0.0), ("c", 0.0), ("d", 1e-60)]]
+    assert named(rows.nonzero()) == named(AttributeRows.of([[token]])) == [[("a", np.float32(0.1))]]
+    assert AttributeRows.of([[["a"], {"b": 1}]], exact=True).values.size == 0
 
 
 def test_repeated_values_are_summed_and_stay_finite() -> None:

@@ -17,7 +17,7 @@ import sklearn
 from places import ROOT
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 import hopefear
 from hopefear import Tagger
@@ -51,6 +51,17 @@ def sentences(n, seed):
 @pytest.fixture(scope="module")
 def problem():
     return sentences(60, seed=1)
+
+
+@pytest.mark.interpreted
+def test_outputs_of_folds_are_joined():
+    X, y = sentences(6, seed=4)
+    for cv in (2, 6):  # some folds have sequences of one length
+        found = cross_val_predict(Tagger("perceptron", epochs=1), X, y, cv=cv)
+        assert (found.shape, found.dtype) == ((6,), object)
+        assert [len(labels) for labels in found] == [len(labels) for labels in y]
+    found = Tagger("perceptron", epochs=1).fit(X, y).predict(X[:1] * 2)
+    assert isinstance(found, list) and np.asarray(found).shape == (2,)
 
 
 @pytest.fixture(scope="module")

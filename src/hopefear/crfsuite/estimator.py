@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from hopefear.crfsuite.features import GeneratedCRF, generated
+from hopefear.data.token_input import TokenInput, Tokens, read_labels
 from hopefear.errors import HopefearError
+from hopefear.features.attributes import AttributeRows
 from hopefear.structures.lattice import padded_width
+from hopefear.tasks.base import objects
 from hopefear.tasks.estimator import as_value_errors, given_together, say
 from hopefear.tasks.tag.estimator import SequencePredictor
-from hopefear.tasks.tag.input import labelled, prepared
+from hopefear.tasks.tag.input import check_filled, check_known, labelled
+from hopefear.tasks.tag.model import encoded
 from hopefear.tasks.tag.task import train
 
 
@@ -28,10 +34,11 @@ class CRF(SequencePredictor):
         1-best MIRA (the original's PA; without ``error_sensitive`` passive-aggressive with margin
         1), AROW.
     min_freq : float
-        Leave out attributes seen fewer times; the original counts attributes with their labels.
+        Leave out pairs of attribute and label whose values have a smaller sum, and pairs of labels
+        that occur fewer times. Online learners leave out attributes that have no pair left.
     all_possible_states, all_possible_transitions : bool
-        For ``"lbfgs"``: weights for pairs that the data lack too. Here either means both. Online
-        learners give a weight to every pair that they need.
+        For ``"lbfgs"``: weights for pairs of attribute and label, or of labels, that the data lack
+        too. Online learners give a weight to every pair that they need.
     c1, c2 : float
         Strength of L1 (``"lbfgs"``) and L2 (``"lbfgs"``, ``"l2sgd"``): larger makes fewer, and
         smaller, weights.
@@ -53,15 +60,21 @@ class CRF(SequencePredictor):
     calibration_eta, calibration_rate, calibration_samples, calibration_candidates, \
 calibration_max_trials
         Accepted. The rate is fixed, so nothing is calibrated.
-    model_filename, trainer_cls
-        Refused: models of CRFsuite cannot be read, and training is no object here.
+    model_filename : str
+        File of the model: :meth:`fit` writes it, and an estimator that has not been fitted reads
+        it. It is a model file of hopefear, not of CRFsuite.
+    trainer_cls
+        Refused: training is no object here.
 
     Attributes
     ----------
     classes_ : array
-        The labels in order of first appearance.
+        The labels in order of first appearance. This and what follows ``history_`` is None before
+        :meth:`fit`.
     history_ : list of dict
         The event of every iteration; scores of ``X_dev`` under ``dev``.
+    tagger_ : FittedTagger
+        The model with the methods of python-crfsuite's ``Tagger``.
     state_features_, transition_features_ : dict
         Weights other than zero: ``{(attribute, label): weight}``, ``{(from, to): weight}``.
     attributes_, num_attributes_, size_
@@ -71,7 +84,7 @@ calibration_max_trials
     --------
     >>> X = [[{"w": "the"}, {"w": "cat"}], [{"w": "a"}, {"w": "cat"}]]
     >>> crf = CRF(algorithm="ap", max_iterations=5).fit(X, [["D", "N"], ["D", "N"]])
-    >>> crf.predict([[{"w": "a"}]])
+    >>> crf.predict([[{"w": "a"}]]).tolist()
     [['D']]
     """
 
@@ -122,33 +135,87 @@ calibration_max_trials
         """
         with as_value_errors():
             pair = given_together(X_dev=X_dev, y_dev=y_dev)
-            for name in ("model_filename", "trainer_cls"):
-                if getattr(self, name) is not None:
-                    raise HopefearError(f"{name} belongs to CRFsuite itself; leave it out")
+            if self.trainer_cls is not None:
+                raise HopefearError("trainer_cls belongs to CRFsuite itself; leave it out")
             learner, params, epochs = choice(self.get_params())
-            ready = prepared(
-                X, y, features="attributes", scheme=None, min_count=min_count(self.min_freq)
-            )
+            reader = TokenInput.of(X, None, "attributes")
+            rows = AttributeRows.of(X, exact=True)
+            content = rows.nonzero()
+            tokens = Tokens(rows.starts, content)
+            check_filled(tokens)
+            gold, labels = read_labels(y, tokens.starts)
+            counting: dict[str, Any] = {
+                "min_freq": float(self.min_freq or 0.0),
+                "possible_states": bool(self.all_possible_states),
+                "possible_transitions": bool(self.all_possible_transitions),
+            }
+            features, marks = generated(rows, gold, **counting)
+            data = encoded(tokens, features.encode(content), (), gold, features)
             dev = None
             if pair:
-                tokens = ready.reader.read(X_dev)
-                dev = labelled(tokens, y_dev, ready.data.features, ready.data.labels)
+                dev = labelled(reader.read(X_dev), y_dev, features, data.labels)
+            how: Any = (learner, params)
+            if learner == "crf-lbfgs":
+                how = (GeneratedCRF(**params, **counting, marks=marks),)
             trained = train(
-                ready.data,
-                learner,
-                params,
+                data,
+                *how,
                 epochs=epochs,
                 scheme=None,
                 dev=dev,
                 on_event=[say] if self.verbose else [],
             )
-        self._settle(ready.reader, ready.labels, None, trained.model)
+        about = {**trained.model.about, "learner": learner, "given": params}
+        self._settle(reader, labels, None, replace(trained.model, about=about))
         self.history_ = trained.fit.history
+        if self.model_filename is not None:
+            self.save(self.model_filename)
         return self
 
+    def predict(self, X: Any, **how: Any) -> OutputArray:  # type: ignore[override]
+        """The best labels of every sequence, as an array of lists.
+
+        Parameters
+        ----------
+        X : list of lists of tokens
+            Sequences as for :meth:`fit`.
+        **how
+            ``constrained`` and ``allowed``, as of :meth:`hopefear.Tagger.predict`.
+        """
+        return objects(super().predict(X, **how)).view(OutputArray)
+
+    def predict_marginals(self, X: Any, **how: Any) -> OutputArray:  # type: ignore[override]
+        """For every token the probability of each label, as an array of lists of dicts."""
+        return objects(super().predict_marginals(X, **how)).view(OutputArray)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        path = self.model_filename
+        if not hasattr(self, "_model") and path is not None and os.path.exists(path):
+            with as_value_errors():
+                loaded = type(self).load(path)
+            labels = loaded.classes_.tolist()
+            self._settle(loaded._reader, labels, loaded.scheme_, loaded._model)
+        return super().__sklearn_is_fitted__()
+
     @property
-    def state_features_(self) -> dict[tuple[str, Any], float]:
+    def classes_(self) -> Any:
+        """The labels in order of first appearance."""
+        return self.__dict__["classes_"] if self.__sklearn_is_fitted__() else None
+
+    @classes_.setter
+    def classes_(self, labels: np.ndarray) -> None:
+        self.__dict__["classes_"] = labels
+
+    @property
+    def tagger_(self) -> FittedTagger | None:
+        """The model with the methods of python-crfsuite's ``Tagger``."""
+        return FittedTagger(self) if self.__sklearn_is_fitted__() else None
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float] | None:
         """Weights of attributes with labels, without zeros."""
+        if not self.__sklearn_is_fitted__():
+            return None
         model, table = self.model_, self._table()
         labels = self.classes_.tolist()
         names = {int(a): model.features.name(int(a)) for a in np.flatnonzero(table.any(axis=1))}
@@ -158,8 +225,10 @@ calibration_max_trials
         }
 
     @property
-    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+    def transition_features_(self) -> dict[tuple[Any, Any], float] | None:
         """Weights of label pairs, ``(from, to)``, without zeros."""
+        if not self.__sklearn_is_fitted__():
+            return None
         table, labels = self.model_.transitions(), self.classes_.tolist()
         return {
             (labels[a], labels[b]): float(table[a, b])
@@ -167,20 +236,24 @@ calibration_max_trials
         }
 
     @property
-    def attributes_(self) -> list[str]:
+    def attributes_(self) -> list[str] | None:
         """Attributes with a weight other than zero."""
+        if not self.__sklearn_is_fitted__():
+            return None
         features, columns = self.model_.features, np.flatnonzero(self._table().any(axis=1))
         return [features.name(int(a)) for a in columns]
 
     @property
-    def num_attributes_(self) -> int:
+    def num_attributes_(self) -> int | None:
         """Number of attributes with a weight other than zero."""
+        if not self.__sklearn_is_fitted__():
+            return None
         return int(self._table().any(axis=1).sum())
 
     @property
-    def size_(self) -> int:
+    def size_(self) -> int | None:
         """Bytes of the model file."""
-        return len(self.to_bytes())
+        return len(self.to_bytes()) if self.__sklearn_is_fitted__() else None
 
     def _table(self) -> np.ndarray:
         """Weights of attributes, a column a label."""
@@ -188,6 +261,98 @@ calibration_max_trials
         n, width = len(model.labels), padded_width(len(model.labels))
         weights = model.weights[: model.features.size * width]
         return weights.reshape(-1, width)[:, :n]
+
+
+class OutputArray(np.ndarray):
+    """Outputs of sequences: an array of lists, one a sequence, that compares by their entries.
+
+    The original gives a table where all sequences are equally long. Here its shape is always that
+    of X, so that outputs of several folds can be joined, and ``==`` compares as with a table.
+    """
+
+    def __eq__(self, other: Any) -> Any:
+        return _nested(self) == _nested(other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _nested(self) != _nested(other)
+
+    __hash__ = None
+
+
+def _nested(outputs: Any) -> np.ndarray:
+    listed = outputs.tolist() if isinstance(outputs, np.ndarray) else outputs
+    return np.array(listed, dtype=object)
+
+
+class Dump(NamedTuple):
+    """What :meth:`FittedTagger.info` tells, under the names of python-crfsuite."""
+
+    header: dict[str, str]
+    labels: dict[Any, str]
+    attributes: dict[str, str]
+    transitions: dict[tuple[Any, Any], float]
+    state_features: dict[tuple[str, Any], float]
+
+
+class FittedTagger:
+    """A fitted :class:`CRF` with the methods of python-crfsuite's ``Tagger``.
+
+    Parameters
+    ----------
+    crf : CRF
+        The estimator.
+    """
+
+    def __init__(self, crf: CRF) -> None:
+        self._crf = crf
+        self.set([])
+
+    def labels(self) -> list[Any]:
+        """The labels in order of first appearance."""
+        return list(self._crf.classes_)
+
+    def set(self, xseq: Any) -> None:
+        """Take the sequence that the other methods speak of."""
+        self._sequence = xseq
+        self._marginals: Any = None
+
+    def tag(self, xseq: Any = None) -> list[Any]:
+        """The best labels of a sequence, which is taken as by :meth:`set`."""
+        if xseq is not None:
+            self.set(xseq)
+        return self._crf.predict_single(self._sequence)
+
+    def marginal(self, y: Any, pos: int) -> float:
+        """Probability of the label ``y`` at a position of the sequence."""
+        if self._marginals is None:
+            self._marginals = self._crf.predict_marginals_single(self._sequence)
+        return float(self._marginals[pos][y])
+
+    def probability(self, yseq: Sequence[Any]) -> float:
+        """Probability of the labels ``yseq`` of the sequence."""
+        data, _ = self._crf._judged([self._sequence], [yseq])
+        with as_value_errors():
+            check_known(data, len(self.labels()))
+        return float(np.exp(self._crf.model_.decoder().log_likelihoods(data.rows)[0]))
+
+    def info(self) -> Dump:
+        """Labels, attributes and weights."""
+        crf = self._crf
+        labels, attributes = crf.classes_.tolist(), crf.attributes_ or []
+        states, transitions = crf.state_features_ or {}, crf.transition_features_ or {}
+        header = {
+            "size": crf.size_,
+            "num_features": len(states) + len(transitions),
+            "num_labels": len(labels),
+            "num_attrs": len(attributes),
+        }
+        return Dump(
+            {key: str(value) for key, value in header.items()},
+            {name: str(i) for i, name in enumerate(labels)},
+            {name: str(i) for i, name in enumerate(attributes)},
+            transitions,
+            states,
+        )
 
 
 class Choice(NamedTuple):
@@ -226,9 +391,6 @@ def choice(settings: Mapping[str, Any]) -> Choice:
             "memory": value("num_memories", 6),
             "tolerance": value("delta", 1e-5),
             "period": value("period", 10),
-            "observed": not (
-                value("all_possible_states", False) or value("all_possible_transitions", False)
-            ),
         }
         return Choice("crf-lbfgs", params, passes)
     if algorithm == "l2sgd":
@@ -249,12 +411,3 @@ def choice(settings: Mapping[str, Any]) -> Choice:
             )
         return Choice("arow", {"r": value("gamma", 1.0)}, passes)
     raise HopefearError(f"algorithm is one of lbfgs, {', '.join(_PASSES)}, not {algorithm!r}")
-
-
-def min_count(min_freq: float | None) -> int:
-    """Times an attribute must be seen.
-
-    >>> min_count(None), min_count(2), min_count(2.5)
-    (1, 2, 3)
-    """
-    return max(1, math.ceil(min_freq or 0))

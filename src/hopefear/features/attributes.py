@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from numbers import Real
 from typing import Any, NamedTuple
@@ -56,18 +56,20 @@ class AttributeRows(NamedTuple):
     values: np.ndarray  # float32[nnz] or float32[0]
 
     @classmethod
-    def of(cls, sequences: Iterable[Sequence[Any]]) -> AttributeRows:
+    def of(cls, sequences: Iterable[Sequence[Any]], exact: bool = False) -> AttributeRows:
         """Take in what python-crfsuite takes: lists of strings, or dicts, for every token.
 
         ``{"w": "dog"}`` is the attribute ``w:dog``, ``{"title": True}`` is ``title``, ``{"len":
         3}`` is ``len`` with the value 3; values in dicts may be dicts, lists and sets, whose names
         follow behind a colon. An attribute that is False or 0 is left out. Sets are taken in
-        alphabetical order, as their own differs from run to run.
+        alphabetical order, as their own differs from run to run. ``bytes`` are read as UTF-8.
 
         Parameters
         ----------
         sequences : list of lists of tokens
-            A token is a dict, or a list, tuple or set of strings.
+            A token is a dict, or a list, tuple, set or other collection of strings.
+        exact : bool
+            Keep attributes that are False or 0, and values in float64.
 
         Examples
         --------
@@ -81,11 +83,22 @@ class AttributeRows(NamedTuple):
             return _of_names(starts, tokens)
         if kinds == {dict}:
             try:
-                return _of_pairs(starts, tokens, _offsets(map(len, tokens)), _all_items(tokens))
+                return _of_pairs(starts, _offsets(map(len, tokens)), _all_items(tokens), exact)
             except _NestedError:
                 pass
         rows = [list(_flat(token, starts, k)) for k, token in enumerate(tokens)]
-        return _of_pairs(starts, tokens, _offsets(map(len, rows)), chain.from_iterable(rows))
+        return _of_pairs(starts, _offsets(map(len, rows)), chain.from_iterable(rows), exact)
+
+    def nonzero(self) -> AttributeRows:
+        """Returns the rows without attributes of value 0, with values in float32."""
+        indptr, ids, values = self.indptr, self.ids, self.values.astype(np.float32)
+        kept = values != 0.0
+        if not kept.all():
+            indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[indptr]
+            ids, values = ids[kept], values[kept]
+        if (values == 1.0).all():
+            values = np.empty(0, np.float32)
+        return AttributeRows(self.starts, indptr, self.strings, ids, values)
 
     def take(self, which: np.ndarray) -> AttributeRows:
         """The sequences of these numbers, in this order."""
@@ -130,6 +143,7 @@ def renamed(
     indptr: np.ndarray,
     ids: np.ndarray,
     meaning: Sequence[tuple[str, float]],
+    exact: bool = False,
 ) -> AttributeRows:
     """Rows whose raw entries mean attributes with values; those of value 0 are left out.
 
@@ -137,19 +151,15 @@ def renamed(
     ----------
     meaning : sequence of (name, value)
         What entry ``e`` with ``ids[e] == r`` stands for: ``meaning[r]``.
+    exact : bool
+        As for `AttributeRows.of`.
     """
     table = StringTable()
     names = table.intern(name for name, _ in meaning)
-    numbers = np.fromiter((value for _, value in meaning), np.float32, len(meaning))
-    values = numbers[ids]
-    ids = names[ids]
-    if not (numbers != 0.0).all():
-        nonzero = values != 0.0
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(nonzero)])[indptr]
-        ids, values = ids[nonzero], values[nonzero]
-    if (numbers[numbers != 0.0] == 1.0).all():
-        values = np.empty(0, np.float32)
-    return AttributeRows(starts, indptr, table.strings(), ids, values)
+    numbers = np.fromiter((value for _, value in meaning), np.float64, len(meaning))
+    values = np.empty(0) if (numbers == 1.0).all() else numbers[ids]
+    rows = AttributeRows(starts, indptr, table.strings(), names[ids], values)
+    return rows if exact else rows.nonzero()
 
 
 class _NestedError(Exception):
@@ -162,15 +172,14 @@ def _of_names(starts: np.ndarray, tokens: list[Any]) -> AttributeRows:
     try:
         ids = table.intern(chain.from_iterable(tokens))
     except (TypeError, UnicodeEncodeError):
-        for k, token in enumerate(tokens):
-            for name in token:
-                _checked_name(name, starts, k)
-        raise
+        names = [_checked_name(name, starts, k) for k, token in enumerate(tokens) for name in token]
+        table = StringTable()
+        ids = table.intern(names)
     return AttributeRows(starts, indptr, table.strings(), ids, np.empty(0, np.float32))
 
 
 def _of_pairs(
-    starts: np.ndarray, tokens: list[Any], indptr: np.ndarray, pairs: Iterable[tuple[Any, Any]]
+    starts: np.ndarray, indptr: np.ndarray, pairs: Iterable[tuple[Any, Any]], exact: bool
 ) -> AttributeRows:
     """Rows from ``(name, value)`` pairs; the work is done once for each distinct pair."""
     code: defaultdict[tuple[Any, Any], int] = defaultdict(count().__next__)
@@ -187,7 +196,7 @@ def _of_pairs(
         except HopefearError as error:
             token = int(np.searchsorted(indptr, np.argmax(ids == raw), "right")) - 1
             raise HopefearError(f"{place(starts, token)}: {error}") from None
-    return renamed(starts, indptr, ids, meaning)
+    return renamed(starts, indptr, ids, meaning, exact)
 
 
 def _all_items(tokens: list[dict[str, Any]]) -> Iterator[tuple[Any, Any]]:
@@ -199,11 +208,11 @@ def _flat(token: Any, starts: np.ndarray, k: int, prefix: str = "") -> Iterator[
     if isinstance(token, dict):
         for name, value in token.items():
             name = prefix + _checked_name(name, starts, k)
-            if isinstance(value, dict | list | tuple | set | frozenset):
+            if isinstance(value, Collection) and not isinstance(value, str | bytes):
                 yield from _flat(value, starts, k, f"{name}:")
             else:
                 yield name, value
-    elif isinstance(token, list | tuple | set | frozenset):
+    elif isinstance(token, Collection) and not isinstance(token, str | bytes):
         for name in sorted(token, key=str) if isinstance(token, set | frozenset) else token:
             yield prefix + _checked_name(name, starts, k), 1.0
     else:
@@ -214,6 +223,8 @@ def _flat(token: Any, starts: np.ndarray, k: int, prefix: str = "") -> Iterator[
 
 def _attribute(name: Any, value: Any) -> tuple[str, float]:
     name = _name(name)
+    if isinstance(value, bytes):
+        value = _name(value)
     if isinstance(value, str):
         return _name(f"{name}:{value}"), 1.0
     if not isinstance(value, Real | np.bool_):
@@ -227,10 +238,15 @@ def _attribute(name: Any, value: Any) -> tuple[str, float]:
         raise HopefearError(
             f"the attribute {name!r} needs a finite number within float32, not {value}"
         )
-    return name, float(number)
+    return name, float(value)
 
 
 def _name(name: Any) -> str:
+    if isinstance(name, bytes):
+        try:
+            return name.decode()
+        except UnicodeDecodeError:
+            raise HopefearError(f"the attribute {name!r:.60} is no UTF-8 text") from None
     if not isinstance(name, str):
         raise HopefearError(f"names of attributes are strings, not {name!r:.60}")
     if not name.isascii() and any("\ud800" <= c <= "\udfff" for c in name):
@@ -294,7 +310,7 @@ class AttributeFeatures:
         """
         check_at_least("min_count", min_count, 1)
         counts = np.bincount(rows.ids, minlength=rows.strings.size)
-        return cls(_kept(rows.strings, counts >= min_count))
+        return cls(selected(rows.strings, counts >= min_count))
 
     def encode(self, rows: AttributeRows) -> Attributes:
         """Columns of the attributes, in their order.
@@ -361,7 +377,12 @@ class AttributeFeatures:
         return features
 
 
-def _kept(strings: Strings, mask: np.ndarray) -> Strings:
+def selected(strings: Strings, mask: np.ndarray) -> Strings:
+    """Returns the strings where a mask is true.
+
+    >>> selected(Strings.pack(["a", "b"]), np.array([False, True])).texts()
+    ['b']
+    """
     if mask.all():
         return strings
     sizes = np.diff(strings.offsets)

@@ -80,6 +80,32 @@ class NBestList(list[Any]):
         return nbest_list_html(self)
 
 
+class Predictions(list[Any]):
+    """Outputs of examples; to NumPy an array of objects, one an example, of whatever lengths.
+
+    So the outputs of several folds can be joined, as ``cross_val_predict`` does.
+
+    >>> np.concatenate([Predictions([["N"]]), Predictions([["D", "N"], ["V", "N"]])]).tolist()
+    [['N'], ['D', 'N'], ['V', 'N']]
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = objects(self)
+        return array if dtype is None else array.astype(dtype)
+
+
+def objects(items: Sequence[Any]) -> np.ndarray:
+    """Returns an array of objects with one entry an item, lists among them too.
+
+    >>> objects([["a"], ["b"]]).shape
+    (2,)
+    """
+    array = np.empty(len(items), object)
+    for i, item in enumerate(items):
+        array[i] = item
+    return array
+
+
 def explanation(label: Any, runner_up: Any, gains: Iterable[tuple[str, float]]) -> Explanation:
     """Gains in order of size, without those of nothing, and their sum.
 

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_predict
 
 import hopefear
 from hopefear import Parser
@@ -58,6 +59,10 @@ def test_it_is_a_scikit_learn_estimator(parser):
     copy = clone(parser)
     assert copy.get_params() == parser.get_params() and copy.fit(X, Y).predict(X) == Y
     assert copy.to_bytes() == parser.to_bytes()
+    for cv in (2, 4):  # some folds have sentences of one length
+        found = cross_val_predict(Parser("perceptron", **SMALL), X * 2, Y * 2, cv=cv)
+        assert (found.shape, found.dtype) == ((4,), object)
+        assert found.tolist() == Y * 2
     for other in (pickle.loads(pickle.dumps(parser)), Parser.from_bytes(parser.to_bytes())):
         assert other.predict(X) == Y
 

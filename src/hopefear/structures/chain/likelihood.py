@@ -57,9 +57,10 @@ class CRFObjective:
         Sentences with gold labels.
     l2 : float
         Strength of the penalty, with the meaning of CRFsuite's ``c2``.
-    observed : bool
+    observed : bool or uint8 array
         Give weights only to pairs of attribute and label, and pairs of labels, that occur; the
-        weights of all others are 0.
+        weights of all others are 0. An array, as wide as the structure, marks the coordinates that
+        get a weight.
     n_jobs : int
         Threads.
 
@@ -77,7 +78,7 @@ class CRFObjective:
         structure: Any,
         rows: Any,
         l2: float = 1.0,
-        observed: bool = True,
+        observed: bool | np.ndarray = True,
         n_jobs: int = 1,
     ) -> None:
         if rows.labels.size and not 0 <= rows.labels.min() <= rows.labels.max() < structure.labels:
@@ -177,12 +178,14 @@ class CRFObjective:
         add_attributes(self._turned, self._mu, self.structure.width, first, last, self.columns, g)
 
 
-def _columns(structure: Any, rows: Any, observed: bool) -> Columns:
+def _columns(structure: Any, rows: Any, observed: bool | np.ndarray) -> Columns:
     """Rows and lanes of the weights that are trained."""
     width, labels = structure.width, structure.labels
     n_rows = structure.n_coordinates() // width
     marks = np.zeros((n_rows, width), np.uint8)
-    if observed:
+    if isinstance(observed, np.ndarray):
+        marks = observed.reshape(n_rows, width)
+    elif observed:
         mark_observed(structure, rows, marks.reshape(-1))
     else:
         marks[:, :labels] = 1

@@ -13,7 +13,7 @@ from hopefear.data.tree_rows import TreeDataset
 from hopefear.data.treebank import MISSING, Treebank
 from hopefear.errors import HopefearError
 from hopefear.tasks import recipe
-from hopefear.tasks.base import Explanation, NBestList, begin, cut
+from hopefear.tasks.base import Explanation, NBestList, Predictions, begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
 from hopefear.tasks.parse import task
 from hopefear.tasks.parse.model import ParseModel
@@ -199,7 +199,7 @@ class Parser(ModelEstimator[ParseModel]):
         with as_value_errors():
             data = self._question(X)
             codes = self.model_.decoder(self._jobs()).best(data.rows)
-        return cut(self._tree(codes), data.rows.starts)
+        return Predictions(cut(self._tree(codes), data.rows.starts))
 
     def predict_nbest(self, X: Any, n: int = 5) -> list[list[ParsedTree]]:
         """The n best trees of every sentence, best first; fewer where there are fewer."""

@@ -18,7 +18,7 @@ from hopefear.errors import HopefearError
 from hopefear.features.attributes import place
 from hopefear.metrics import Tagging as TaggingScores
 from hopefear.tasks import recipe
-from hopefear.tasks.base import Explanation, NBestList, begin, cut
+from hopefear.tasks.base import Explanation, NBestList, Predictions, begin, cut, objects
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
 from hopefear.tasks.tag.input import (
     Prepared,
@@ -105,7 +105,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         with as_value_errors():
             data, how = self._question(X, constrained, allowed)
             tags = self.model_.decoder(**how).best(data.rows)
-        return cut(self.classes_[tags].tolist(), data.rows.starts)
+        return Predictions(cut(self.classes_[tags].tolist(), data.rows.starts))
 
     def predict_single(self, x: Any) -> list[Any]:
         """The best labels of one sequence."""
@@ -314,8 +314,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             "scheme": scheme,
         }
         self._reader, self.scheme_ = reader, scheme
-        self.classes_ = np.empty(len(labels), object)
-        self.classes_[:] = labels
+        self.classes_ = objects(labels)
         self._model = replace(model, about={**model.about, "estimator": about})
 
     def _question(
