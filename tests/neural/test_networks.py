@@ -357,9 +357,8 @@ def test_a_tagger_takes_networks(tmp_path):
     assert len(tagger.predict_nbest([["the", "dog"]], n=3)[0]) == 3
     tagger.save(tmp_path / "model")
     assert hopefear.load(tmp_path / "model").predict(X) == tagger.predict(X)
+    assert not hasattr(tagger, "partial_fit")
     for bad, message in (
-        (lambda: tagger.partial_fit(X, y), "all data at once; fit a new"),
-        (lambda: hopefear.Tagger("bilstm").partial_fit(X, y), "partial_fit"),
         (lambda: tagger.model_.top(3), "no single weight"),
         (lambda: hopefear.Tagger("bilstm").fit([[{"w": 1}]] * 2, [["A"], ["B"]]), "reads words"),
     ):

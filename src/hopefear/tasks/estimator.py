@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hopefear.core.checks import check_fraction
@@ -31,6 +32,7 @@ from hopefear.training.passes import Passes
 from hopefear.training.stopping import Stopping
 
 M = TypeVar("M", bound=Any)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ArgumentError(HopefearError, ValueError):
@@ -258,10 +260,10 @@ class ModelEstimator(Estimator, Generic[M]):
             return False
         if self._trainer is None:
             name = type(self).__name__
-            reason = "it was loaded from a model file, which holds what predicts, not what learns"
-            if self._is_batch() or isinstance(recipe(self.learner, self._task), NetworkRecipe):
-                reason = f"{self.learner} learns from all data at once"
-            raise HopefearError(f"this {name.lower()} cannot go on: {reason}; fit a new {name}")
+            raise HopefearError(
+                f"this {name.lower()} cannot go on: it was loaded from a model file, which holds "
+                f"what predicts, not what learns; fit a new {name}"
+            )
         return True
 
     def _renewed(self, model: M, trainer: Any, recent: Any) -> M:
@@ -306,6 +308,29 @@ class ModelEstimator(Estimator, Generic[M]):
             structure, learner, arrays = state["_trainer"]
             self._trainer = OnlineTrainer(structure, learner)
             self._trainer.restore(arrays)
+
+
+def for_streams(partial_fit: F) -> F:
+    """Returns a ``partial_fit`` that is no attribute where the learner needs all data at once.
+
+    >>> from hopefear import Tagger
+    >>> hasattr(Tagger("crf"), "partial_fit"), hasattr(Tagger("crf-lbfgs"), "partial_fit")
+    (True, False)
+    """
+    return available_if(_learns_online)(partial_fit)
+
+
+def _learns_online(estimator: Estimator) -> bool:
+    try:
+        entry = recipe(estimator.learner, estimator._task)
+    except HopefearError:  # partial_fit says which learners there are
+        return True
+    if "max_iter" in entry.parameters() or isinstance(entry, NetworkRecipe):
+        raise HopefearError(
+            f"{estimator.learner} learns from all data at once; use fit, or an online learner such "
+            "as 'perceptron'"
+        )
+    return True
 
 
 def given_together(**pair: Any) -> bool:

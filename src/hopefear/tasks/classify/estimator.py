@@ -24,6 +24,7 @@ from hopefear.tasks.classify.task import DEFAULT_LEARNER, Classification
 from hopefear.tasks.estimator import (
     ModelEstimator,
     as_value_errors,
+    for_streams,
     given_together,
     sample_weights,
 )
@@ -205,6 +206,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         self._model = self._signed(model)
         return self
 
+    @for_streams
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more rows, in the order given, once.
 
@@ -264,6 +266,11 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     def predict_proba(self, X: Any) -> np.ndarray:
         """A probability for every row and class; see the notes on what it is worth."""
         return self.model_.probabilities(self._rows(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of :meth:`predict_proba`; minus infinity where that is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def explain(self, X: Any, row: int = 0) -> Explanation:
         """What each feature of a row adds to the score of its class over the runner-up.

@@ -14,7 +14,13 @@ from hopefear.data.treebank import MISSING, Treebank
 from hopefear.errors import HopefearError
 from hopefear.tasks import recipe
 from hopefear.tasks.base import Explanation, NBestList, Predictions, begin, cut
-from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
+from hopefear.tasks.estimator import (
+    ModelEstimator,
+    as_value_errors,
+    for_streams,
+    given_together,
+    held_out,
+)
 from hopefear.tasks.parse import task
 from hopefear.tasks.parse.model import ParseModel
 from hopefear.tasks.parse.task import DEFAULT_LEARNER, Parsing, further, scores_of
@@ -176,6 +182,7 @@ class Parser(ModelEstimator[ParseModel]):
         self._data = data.take([]).known(None, 0)
         return self
 
+    @for_streams
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from some more sentences, in the order given, once.
 

@@ -16,7 +16,7 @@ from hopefear.data.lists.files import read_lists
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import ListMetric, ListScores
 from hopefear.tasks.base import Explanation, begin, cut
-from hopefear.tasks.estimator import ModelEstimator, as_value_errors, held_out
+from hopefear.tasks.estimator import ModelEstimator, as_value_errors, for_streams, held_out
 from hopefear.tasks.rerank.input import ListReader, blocks_of, held_in, metric_meant
 from hopefear.tasks.rerank.judging import metric_of, scores
 from hopefear.tasks.rerank.model import RerankModel
@@ -214,6 +214,7 @@ class Reranker(ModelEstimator[RerankModel]):
         model = self._train(task, data, dev, metric_of(task.metric, data).main, seed=seed)
         self._settle(reader, model, data.features)
 
+    @for_streams
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more lists, in the order given, once.
 

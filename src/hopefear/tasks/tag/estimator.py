@@ -19,7 +19,13 @@ from hopefear.features.attributes import place
 from hopefear.metrics import Tagging as TaggingScores
 from hopefear.tasks import recipe
 from hopefear.tasks.base import Explanation, NBestList, Predictions, begin, cut, objects
-from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
+from hopefear.tasks.estimator import (
+    ModelEstimator,
+    as_value_errors,
+    for_streams,
+    given_together,
+    held_out,
+)
 from hopefear.tasks.tag.input import (
     Prepared,
     check_filled,
@@ -528,6 +534,7 @@ class Tagger(SequencePredictor):
         self._settle(ready.reader, ready.labels, ready.scheme, model)
         return self
 
+    @for_streams
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more sequences, in the order given, once.
 
