@@ -180,8 +180,7 @@ def test_streams_learn_what_is_given_in_order():
     assert kept.to_bytes() == parts.to_bytes()
     twice = Reranker("perceptron", shuffle=False, epochs=2).fit(X, Y)
     np.testing.assert_array_equal(parts.model_.weights, twice.model_.weights)
-    with pytest.raises(ValueError, match="maxent-lbfgs learns from all data at once"):
-        Reranker("maxent-lbfgs").partial_fit(X, Y)
+    assert not hasattr(Reranker("maxent-lbfgs"), "partial_fit")
     with pytest.raises(ValueError, match="this reranker cannot go on"):
         Reranker.from_bytes(parts.to_bytes()).partial_fit(X, Y)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -173,19 +174,11 @@ calibration_max_trials
         return self
 
     def predict(self, X: Any, **how: Any) -> OutputArray:  # type: ignore[override]
-        """The best labels of every sequence, as an array of lists.
-
-        Parameters
-        ----------
-        X : list of lists of tokens
-            Sequences as for :meth:`fit`.
-        **how
-            ``constrained`` and ``allowed``, as of :meth:`hopefear.Tagger.predict`.
-        """
+        """The best labels of every sequence; parameters as of :meth:`hopefear.Tagger.predict`."""
         return objects(super().predict(X, **how)).view(OutputArray)
 
     def predict_marginals(self, X: Any, **how: Any) -> OutputArray:  # type: ignore[override]
-        """For every token the probability of each label, as an array of lists of dicts."""
+        """For every token a dict with the probability of each label."""
         return objects(super().predict_marginals(X, **how)).view(OutputArray)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -216,8 +209,9 @@ calibration_max_trials
         """Weights of attributes with labels, without zeros."""
         if not self.__sklearn_is_fitted__():
             return None
-        model, table = self.model_, self._table()
-        labels = self.classes_.tolist()
+        model, labels = self.model_, self.classes_.tolist()
+        width = padded_width(len(labels))
+        table = model.weights[: model.features.size * width].reshape(-1, width)[:, : len(labels)]
         names = {int(a): model.features.name(int(a)) for a in np.flatnonzero(table.any(axis=1))}
         return {
             (names[a], labels[c]): float(table[a, c])
@@ -238,36 +232,25 @@ calibration_max_trials
     @property
     def attributes_(self) -> list[str] | None:
         """Attributes with a weight other than zero."""
-        if not self.__sklearn_is_fitted__():
-            return None
-        features, columns = self.model_.features, np.flatnonzero(self._table().any(axis=1))
-        return [features.name(int(a)) for a in columns]
+        features = self.state_features_
+        return None if features is None else list(dict.fromkeys(name for name, _ in features))
 
     @property
     def num_attributes_(self) -> int | None:
         """Number of attributes with a weight other than zero."""
-        if not self.__sklearn_is_fitted__():
-            return None
-        return int(self._table().any(axis=1).sum())
+        attributes = self.attributes_
+        return None if attributes is None else len(attributes)
 
     @property
     def size_(self) -> int | None:
         """Bytes of the model file."""
         return len(self.to_bytes()) if self.__sklearn_is_fitted__() else None
 
-    def _table(self) -> np.ndarray:
-        """Weights of attributes, a column a label."""
-        model = self.model_
-        n, width = len(model.labels), padded_width(len(model.labels))
-        weights = model.weights[: model.features.size * width]
-        return weights.reshape(-1, width)[:, :n]
-
 
 class OutputArray(np.ndarray):
-    """Outputs of sequences: an array of lists, one a sequence, that compares by their entries.
+    """Array of lists, one a sequence, of whatever lengths; ``==`` compares their entries.
 
-    The original gives a table where all sequences are equally long. Here its shape is always that
-    of X, so that outputs of several folds can be joined, and ``==`` compares as with a table.
+    So folds can be joined; the original gives a table where all sequences are equally long.
     """
 
     def __eq__(self, other: Any) -> Any:
@@ -284,24 +267,8 @@ def _nested(outputs: Any) -> np.ndarray:
     return np.array(listed, dtype=object)
 
 
-class Dump(NamedTuple):
-    """What :meth:`FittedTagger.info` tells, under the names of python-crfsuite."""
-
-    header: dict[str, str]
-    labels: dict[Any, str]
-    attributes: dict[str, str]
-    transitions: dict[tuple[Any, Any], float]
-    state_features: dict[tuple[str, Any], float]
-
-
 class FittedTagger:
-    """A fitted :class:`CRF` with the methods of python-crfsuite's ``Tagger``.
-
-    Parameters
-    ----------
-    crf : CRF
-        The estimator.
-    """
+    """A fitted :class:`CRF` with the methods of python-crfsuite's ``Tagger``."""
 
     def __init__(self, crf: CRF) -> None:
         self._crf = crf
@@ -335,23 +302,15 @@ class FittedTagger:
             check_known(data, len(self.labels()))
         return float(np.exp(self._crf.model_.decoder().log_likelihoods(data.rows)[0]))
 
-    def info(self) -> Dump:
-        """Labels, attributes and weights."""
+    def info(self) -> SimpleNamespace:
+        """``labels`` and ``attributes`` with numbers, ``state_features`` and ``transitions``."""
         crf = self._crf
-        labels, attributes = crf.classes_.tolist(), crf.attributes_ or []
-        states, transitions = crf.state_features_ or {}, crf.transition_features_ or {}
-        header = {
-            "size": crf.size_,
-            "num_features": len(states) + len(transitions),
-            "num_labels": len(labels),
-            "num_attrs": len(attributes),
-        }
-        return Dump(
-            {key: str(value) for key, value in header.items()},
-            {name: str(i) for i, name in enumerate(labels)},
-            {name: str(i) for i, name in enumerate(attributes)},
-            transitions,
-            states,
+        return SimpleNamespace(
+            header={"size": str(crf.size_), "num_attrs": str(crf.num_attributes_)},
+            labels={label: str(i) for i, label in enumerate(self.labels())},
+            attributes={name: str(i) for i, name in enumerate(crf.attributes_ or ())},
+            transitions=crf.transition_features_,
+            state_features=crf.state_features_,
         )
 
 

@@ -77,15 +77,7 @@ def generated(
 
 @dataclass(frozen=True)
 class GeneratedCRF(Batch):
-    """A CRF in batch with the features that CRFsuite generates.
-
-    Parameters
-    ----------
-    min_freq, possible_states, possible_transitions
-        What the features depend on.
-    marks : uint8 array
-        The features, of :class:`Generated`.
-    """
+    """A CRF in batch with the features of :class:`Generated`, and what they depend on."""
 
     observed: bool | None = True
     min_freq: float = 0.0

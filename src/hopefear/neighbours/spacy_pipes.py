@@ -1,12 +1,14 @@
 """Taggers and parsers as components of a spaCy pipeline: ``hopefear_tagger``, ``hopefear_parser``.
 
-Where hopefear is installed with spaCy, pipelines know both by these names.
+Where hopefear is installed with spaCy, pipelines know both by these names. A saved pipeline holds
+the models.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from spacy.attrs import DEP, HEAD
@@ -33,7 +35,7 @@ def tagger(nlp: Language, name: str, model: str, attribute: str) -> TaggerPipe:
     nlp, name
         As spaCy gives them.
     model : str
-        Path of a tagger.
+        Path of a tagger. Not needed where a pipeline is read that was saved with its models.
     attribute : {"tag_", "pos_"}
         Where labels go that are no spans.
 
@@ -49,7 +51,7 @@ def tagger(nlp: Language, name: str, model: str, attribute: str) -> TaggerPipe:
     >>> [(span.text, span.label_) for span in nlp("Ann Lee sings").ents]
     [('Ann Lee', 'PER')]
     """
-    return TaggerPipe(_loaded(model, "tag", name), attribute)
+    return TaggerPipe(name, model, attribute)
 
 
 @Language.factory("hopefear_parser", default_config={"model": ""})
@@ -61,19 +63,74 @@ def parser(nlp: Language, name: str, model: str) -> ParserPipe:
     nlp, name, model
         As for the tagger.
     """
-    return ParserPipe(_loaded(model, "parse", name))
+    return ParserPipe(name, model)
 
 
-class TaggerPipe:
+class ModelPipe:
+    """A component around a model, which is written and read with its pipeline.
+
+    Parameters
+    ----------
+    name : str
+        Name of the component.
+    path : str
+        Path of its model file. One that does not exist is refused at the first document: a
+        pipeline that was saved knows the path that was given once, and has the model itself.
+    """
+
+    _estimators: ClassVar[Any]
+
+    def __init__(self, name: str, path: str = "") -> None:
+        self.name, self.path, self._estimator = name, path, None
+        if path and os.path.exists(path):
+            self.from_disk(path)
+
+    @property
+    def estimator(self) -> Any:
+        """The estimator around the model."""
+        if self._estimator is None:
+            found = f", and {self.path} does not exist" if self.path else ""
+            raise HopefearError(f'{self.name} needs a model{found}: config={{"model": "PATH"}}')
+        return self._estimator
+
+    def to_disk(self, path: Any, *, exclude: Any = ()) -> None:
+        """Write the model file."""
+        self.estimator.save(path)
+
+    def from_disk(self, path: Any, *, exclude: Any = ()) -> Self:
+        """Read a model file."""
+        task, estimator = self._estimators._task, hopefear.load(path)
+        if estimator.model_.task != task:
+            raise HopefearError(
+                f"{path} is a model of the task {estimator.model_.task}, and {self.name} needs one "
+                f"of the task {task}"
+            )
+        self._estimator = estimator
+        return self
+
+    def to_bytes(self, *, exclude: Any = ()) -> bytes:
+        """The model file, in memory."""
+        return self.estimator.to_bytes()
+
+    def from_bytes(self, data: bytes, *, exclude: Any = ()) -> Self:
+        """Read what :meth:`to_bytes` gave."""
+        self._estimator = self._estimators.from_bytes(data)
+        return self
+
+
+class TaggerPipe(ModelPipe):
     """A component that tags; sentences are tagged one by one where the document has some."""
 
-    def __init__(self, estimator: Any, attribute: str = "tag_") -> None:
-        self.estimator, self.attribute = estimator, attribute
-        self.columns = tuple(getattr(estimator.model_.features, "needs", ())) or ("word",)
+    _estimators = hopefear.Tagger
+
+    def __init__(self, name: str, path: str = "", attribute: str = "tag_") -> None:
+        super().__init__(name, path)
+        self.attribute = attribute
 
     def __call__(self, doc: Doc) -> Doc:
+        columns = tuple(getattr(self.estimator.model_.features, "needs", ())) or ("word",)
         parts = list(_sentences(doc))
-        tokens = [[_row(token, self.columns) for token in part] for part in parts]
+        tokens = [[_row(token, columns) for token in part] for part in parts]
         if not tokens:
             return doc
         if self.estimator.scheme_ is not None:
@@ -92,11 +149,10 @@ class TaggerPipe:
         return doc
 
 
-class ParserPipe:
+class ParserPipe(ModelPipe):
     """A component that parses, sentence by sentence where the document has some."""
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
+    _estimators = hopefear.Parser
 
     def __call__(self, doc: Doc) -> Doc:
         parts = list(_sentences(doc))
@@ -116,18 +172,6 @@ class ParserPipe:
                 # spaCy reads offsets to the left as whole numbers that wrapped.
                 arcs[part.start + i] = offset % 2**64, doc.vocab.strings.add(name)
         return doc.from_array([HEAD, DEP], arcs)
-
-
-def _loaded(path: str, task: str, name: str) -> Any:
-    if not path:
-        raise HopefearError(f'{name} needs a model: config={{"model": "PATH"}}')
-    estimator = hopefear.load(path)
-    if estimator.model_.task != task:
-        raise HopefearError(
-            f"{path} is a model of the task {estimator.model_.task}, and {name} needs one of the "
-            f"task {task}"
-        )
-    return estimator
 
 
 def _sentences(doc: Doc) -> Iterator[Span]:
