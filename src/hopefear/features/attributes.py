@@ -91,7 +91,7 @@ class AttributeRows(NamedTuple):
 
     def nonzero(self) -> AttributeRows:
         """Returns the rows without attributes of value 0, with values in float32."""
-        indptr, ids, values = self.indptr, self.ids, self.values.astype(np.float32)
+        indptr, ids, values = self.indptr, self.ids, self.values.astype(np.float32, copy=False)
         kept = values != 0.0
         if not kept.all():
             indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[indptr]
@@ -156,8 +156,9 @@ def renamed(
     """
     table = StringTable()
     names = table.intern(name for name, _ in meaning)
-    numbers = np.fromiter((value for _, value in meaning), np.float64, len(meaning))
-    values = np.empty(0) if (numbers == 1.0).all() else numbers[ids]
+    kind = np.float64 if exact else np.float32
+    numbers = np.fromiter((value for _, value in meaning), kind, len(meaning))
+    values = np.empty(0, kind) if (numbers == 1.0).all() else numbers[ids]
     rows = AttributeRows(starts, indptr, table.strings(), names[ids], values)
     return rows if exact else rows.nonzero()
 
