@@ -1,6 +1,6 @@
 """Choose the default of a task: cross-validation inside the training parts of all corpora.
 
-    python bench/defaults.py tag                    # or classify, rerank, parse
+    python bench/defaults.py tag                    # or texts, rows, lists, trees
     python bench/defaults.py tag --only wnut17 --sizes 500
     python bench/defaults.py tag --table            # of what is kept, without a run
 
@@ -22,6 +22,7 @@ import gzip
 import json
 import lzma
 import os
+import random
 import statistics
 import sys
 import time
@@ -72,34 +73,41 @@ CORPORA: dict[str, dict[str, Corpus]] = {
         "ewt": Corpus("ud_english_ewt/train.conllu.gz", "--column upos"),
         "spanish": Corpus("conll2007/spanish.train.conll.gz", "--column 4"),
     },
-    "classify": {
+    "texts": {
         "banking77": Corpus("banking77/train.csv.gz"),
         "clinc150": Corpus("clinc150/train.jsonl.gz"),
         "tweet_emotion": Corpus("tweet_emotion/train.tsv.gz"),
         "rt_polarity": Corpus("rt_polarity/train.tsv.gz"),
         "subjectivity": Corpus("subjectivity/train.tsv.gz"),
+    },
+    "rows": {
         "a9a": Corpus("a9a/train.libsvm.gz"),
         "books": Corpus("amazon_mds/books.train.libsvm.gz"),
         "kitchen": Corpus("amazon_mds/kitchen.train.libsvm.gz"),
         "imdb": Corpus("imdb/train.libsvm.xz", most=12_000),
         "news20": Corpus("news20_bydate/train.libsvm.xz"),
     },
-    "rerank": {"ptb-nbest": Corpus("ptb-nbest/train.jsonl.xz")},
-    "parse": {
+    "lists": {"ptb-nbest": Corpus("ptb-nbest/train.jsonl.xz")},
+    "trees": {
         "ewt": Corpus("ud_english_ewt/train.conllu.gz", "--order 1", most=4_500),
         "spanish": Corpus("conll2007/spanish.train.conll.gz", "--order 1", most=3_000),
     },
 }
 STAGES = {
     "tag": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
-    "classify": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
-    "rerank": (Stage(500, ALL, 0, 1, 30), Stage(ALL, 24, 4, 2, 30)),
-    "parse": (Stage(100, ALL, 0, 1, 15), Stage(500, 24, 2, 1, 15), Stage(ALL, 6, 0, 1, 10)),
+    "texts": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
+    "rows": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
+    "lists": (Stage(500, ALL, 0, 1, 30), Stage(ALL, 24, 4, 2, 30)),
+    "trees": (Stage(100, ALL, 0, 1, 15), Stage(500, 24, 2, 1, 15), Stage(ALL, 6, 0, 1, 10)),
 }
 EPOCHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 60)
 # The recipe whose settings stand beside those of rules and losses in the grid.
-BASE = {"tag": "sgd", "classify": "sgd", "rerank": "maxent", "parse": "adagrad"}
-UNIT = {"tag": "\n\n", "classify": "\n", "rerank": "\n", "parse": "\n\n"}
+BASE = {"tag": "sgd", "texts": "sgd", "rows": "sgd", "lists": "maxent", "trees": "adagrad"}
+TASK = {"tag": "tag", "texts": "classify", "rows": "classify", "lists": "rerank", "trees": "parse"}
+UNIT = {"tag": "\n\n", "texts": "\n", "rows": "\n", "lists": "\n", "trees": "\n\n"}
+SHUFFLED = ("texts", "rows")  # files may be in order of their classes
+# Features that candidates are tried with, as options of the command line.
+FEATURES = {"texts": ("", "--ngrams 2 --chars 2-5 --values tfidf")}
 KINDS = ("loss", "rule", "readout")
 AVERAGINGS = ("last", "averaged")  # votes keep every weight vector: no default for a small model
 PATIENCE = 20  # epochs without a better score after which the last one stands for all that follow
@@ -108,13 +116,17 @@ FACTORS = (1 / 9, 1 / 3, 3.0)
 
 
 class Candidate(NamedTuple):
-    """A learner, and parameters that differ from its recipe, as ``name=value`` words."""
+    """A learner, parameters that differ from its recipe, and options that make its features.
+
+    Parameters are ``name=value`` words.
+    """
 
     recipe: str
     params: tuple[str, ...] = ()
+    features: str = ""
 
     def __str__(self) -> str:
-        return " ".join((self.recipe, *self.params))
+        return " ".join((self.recipe, *self.params, self.features)).strip()
 
     def settings(self) -> dict[str, str]:
         return dict(word.split("=", 1) for word in self.params)
@@ -123,7 +135,7 @@ class Candidate(NamedTuple):
         """Returns the learner with shorter and longer steps, where it has such a parameter."""
         from hopefear.tasks import recipes_of
 
-        recipe, settings = recipes_of(task)[self.recipe], self.settings()
+        recipe, settings = recipes_of(TASK[task])[self.recipe], self.settings()
         parts = {kind: settings[kind] for kind in KINDS if kind in settings}
         values = recipe.with_parts(parts).parameters() if parts else recipe.parameters()
         for name in STEPS:
@@ -156,7 +168,7 @@ def candidates(task: str) -> list[Candidate]:
     from hopefear.recipes import LOSSES, RULES, NetworkRecipe
     from hopefear.tasks import recipes_of
 
-    table = recipes_of(task)
+    table = recipes_of(TASK[task])
     online = {name: recipe for name, recipe in table.items() if hasattr(recipe, "parts")}
     result = [Candidate(n) for n, recipe in table.items() if not isinstance(recipe, NetworkRecipe)]
     have = {recipe.parts[:3] for recipe in online.values()}
@@ -167,7 +179,7 @@ def candidates(task: str) -> list[Candidate]:
             online[BASE[task]].build(**candidate.settings())
             if parts not in have:
                 result.append(candidate)
-    return result
+    return [c._replace(features=options) for options in FEATURES.get(task, ("",)) for c in result]
 
 
 def units(task: str, corpus: Corpus) -> list[str]:
@@ -176,6 +188,9 @@ def units(task: str, corpus: Corpus) -> list[str]:
     opener: Any = {".gz": gzip.open, ".xz": lzma.open}[path.suffix]
     with opener(path, "rt", encoding="utf-8") as file:
         parts = [part.strip("\n") + mark for part in file.read().split(mark) if part.strip()]
+    if task in SHUFFLED:
+        head = 1 if ".csv" in corpus.path else 0
+        parts[head:] = random.Random(1).sample(parts[head:], len(parts) - head)
     return parts[: corpus.most]
 
 
@@ -190,8 +205,8 @@ def cut(parts: Sequence[str], size: int, fold: int) -> tuple[list[str], list[str
 
 
 @cache
-def problem(task: str, name: str, size: int, fold: int, folder: str) -> Any:
-    """Reads the training and test examples of a fold, as `hopefear compare` would."""
+def problem(task: str, name: str, size: int, fold: int, features: str, folder: str) -> Any:
+    """Reads the training and test examples of a fold, as ``hopefear compare`` would."""
     from hopefear.cli import parsed
     from hopefear.cli.compare import read_study
     from hopefear.cli.console import Console
@@ -200,12 +215,13 @@ def problem(task: str, name: str, size: int, fold: int, folder: str) -> Any:
     suffix = "".join(s for s in Path(corpus.path).suffixes if s not in (".gz", ".xz"))
     all_parts = units(task, corpus)
     header = [all_parts.pop(0)] if suffix == ".csv" else []
-    place = Path(folder) / f"{task}-{name}-{size}-{fold}-{os.getpid()}"
+    place = Path(folder) / f"{task}-{name}-{os.getpid()}"
     files = [f"{place}.{part}{suffix}" for part in ("train", "test")]
     for file, content in zip(files, cut(all_parts, size, fold), strict=True):
         Path(file).write_text("".join([*header, *content]), encoding="utf-8")
-    words = ["compare", task, "--train", files[0], "--test", files[1], *corpus.options.split()]
-    study = read_study(parsed([*words, "--learners", "perceptron"]), Console(quiet=True))
+    words = f"compare {TASK[task]} --train {files[0]} --test {files[1]} --learners perceptron"
+    words += f" {corpus.options} {features}"
+    study = read_study(parsed(words.split()), Console(quiet=True))
     for file in files:
         Path(file).unlink()
     return study
@@ -217,7 +233,7 @@ def run(job: Job, folder: str) -> dict[str, Any]:
     from hopefear.tasks.base import train
     from hopefear.training.stopping import Stopping
 
-    study = problem(job.task, job.corpus, job.size, job.fold, folder)
+    study = problem(job.task, job.corpus, job.size, job.fold, job.candidate.features, folder)
     main = study.corpus.scores[0]
     row = {"key": job.key(), "corpus": job.corpus, "candidate": str(job.candidate)}
     began = time.process_time()
@@ -372,7 +388,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", choices=CORPORA)
     parser.add_argument("--only", nargs="+", default=[], help="corpora")
-    parser.add_argument("--learners", nargs="+", help="'NAME PARAMETER=VALUE …' each")
+    parser.add_argument("--learners", nargs="+", help="'NAME PARAMETER=VALUE … --OPTION …'")
     parser.add_argument("--sizes", nargs="+", type=int, default=[], help="0 is all examples")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--minutes", type=float, default=90, help="of CPU, for each stage")
@@ -385,7 +401,11 @@ def main() -> None:
     these = candidates(args.task)
     if args.learners:
         words = [learner.split() for learner in args.learners]
-        these = [Candidate(name, tuple(params)) for name, *params in words]
+        options = [" ".join(word for word in more if "=" not in word) for _, *more in words]
+        these = [
+            Candidate(name, tuple(word for word in more if "=" in word), features)
+            for (name, *more), features in zip(words, options, strict=True)
+        ]
     print(f"{len(these)} candidates", file=sys.stderr)
     for stage in stages(args.task, args.sizes):
         best = these[: stage.varied]
