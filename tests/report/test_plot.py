@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import time
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -217,6 +218,16 @@ def test_hostile_text_stays_text():
         root = parse(drawn, width=2000)
         assert not list(root.iter(f"{SVG}script"))
         assert any("<script>" in (t or "") for t in words(root))
+
+
+def test_time_is_linear_in_the_length_of_labels():
+    text = "long label " * 10_000  # the square of its length would take minutes
+    plot = Plot(text, text, text).line([1, 2], [1, 2], text).hline(1.5, text)
+    bars = Plot("t").bars([text, "b"], [1, 2], group=text)
+    begun = time.process_time()
+    for drawn in (plot, bars):
+        assert any(word.endswith("…") for word in words(parse(drawn)))
+    assert time.process_time() - begun < 10
 
 
 def test_curves_differ_by_shape_as_well_as_colour():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from itertools import accumulate, takewhile
 
 _INLINE = re.compile(
     r"`(?P<code>[^`\n]+)`"
@@ -103,17 +104,18 @@ def marker(look: int) -> str:
 
 def text_width(text: str, size: float) -> float:
     """Pixels a text needs at a font size, estimated on the generous side."""
-    units = 0.0
-    for char in text:
-        if unicodedata.east_asian_width(char) in "WF":
-            units += 1.0
-        elif char in _NARROW:
-            units += 0.32
-        elif char in _WIDE:
-            units += 0.9
-        else:
-            units += 0.66 if char.isupper() else 0.56
-    return units * size
+    return sum(map(_em, text)) * size
+
+
+def _em(char: str) -> float:
+    """Width of a character at font size 1."""
+    if unicodedata.east_asian_width(char) in "WF":
+        return 1.0
+    if char in _NARROW:
+        return 0.32
+    if char in _WIDE:
+        return 0.9
+    return 0.66 if char.isupper() else 0.56
 
 
 def shorten(text: str, width: float, size: float) -> str:
@@ -126,10 +128,9 @@ def shorten(text: str, width: float, size: float) -> str:
     """
     if text_width(text, size) <= width:
         return text
-    cut = text
-    while cut and text_width(cut + "…", size) > width:
-        cut = cut[:-1]
-    return cut.rstrip() + "…"
+    ems = accumulate(map(_em, text))
+    fitting = sum(1 for _ in takewhile(lambda em: (em + _em("…")) * size <= width, ems))
+    return text[:fitting].rstrip() + "…"
 
 
 def wrap(text: str, width: float, size: float) -> list[str]:
