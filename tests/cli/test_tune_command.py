@@ -425,7 +425,11 @@ def test_a_decoder_in_the_loop(run, folder):
     best = found["best_round"]
     kept = Weights.read(folder / f"rounds/round-{best}/weights.txt")
     assert np.array_equal(Weights.read(folder / "rounds.txt").dense, kept.dense)
-    assert "<svg" in (folder / "rounds.html").read_text()
+    assert f"decoder bleu {found['bleu']:.2f}, the best, " in err
+    reason = f"round {best} of 2: bleu {found['bleu']:.2f}, {found['bleu_before']:.2f} in round 0"
+    assert found["kept"] == f"{reason}, and no round is better" and found["kept"] in err
+    page = (folder / "rounds.html").read_text()
+    assert "<svg" in page and found["kept"] in page
     status, out, _ = run(*argv, "--resume")
     assert status == 0 and json.loads(out)["rounds"] == found["rounds"]
     assert run("report", "rounds", "--out", "rounds2.html", "--quiet")[0] == 0
@@ -445,6 +449,26 @@ def test_a_decoder_in_the_loop(run, folder):
         assert status == 1 and said in err, err
     status, _, err = run("tune", "--decoder", "exit 3", *argv[3:], "--run", "failed")
     assert status == 1 and "3" in err
+
+
+def test_a_file_runs_no_command_that_is_not_typed(run, folder):
+    command = f"{shlex.quote(sys.executable)} decoder.py dev.nbest {{weights}} {{nbest}}"
+    said = f"touch ran; {command}"
+    (folder / "tune.toml").write_text(
+        f"decoder = {json.dumps(said)}\nrefs = 'dev.ref'\nlearner = 'perceptron'\nepochs = 1\n"
+        "rounds = 1\nrun = 'from-file'\nweights = 'from-file.txt'\n"
+    )
+    argv = ("tune", "--config", "tune.toml")
+    status, _, err = run(*argv)
+    assert status == 1 and "tune.toml: decoder is a command" in err and "touch ran" in err
+    assert "--decoder CMD" in err and "--allow-commands" in err
+    assert run(*argv, "--decoder", command, "--run", "typed", "--quiet")[0] == 0
+    assert not (folder / "ran").exists() and not (folder / "from-file").exists()
+    assert run(*argv, "--allow-commands", "--quiet")[0] == 0
+    assert (folder / "ran").exists() and (folder / "from-file.txt").exists()
+    (folder / "tune.toml").write_text("allow-commands = true\n")
+    status, _, err = run(*argv)
+    assert status == 2 and "no option 'allow-commands'" in err
 
 
 def test_interrupted_rounds_tell_how_they_go_on(run, monkeypatch):

@@ -132,6 +132,16 @@ def test_rounds_without_gain_are_borne_for_so_long(toy, patience, runs, best):
     assert found.stopped == ("no gain for 1 round" if patience == 1 else "no new hypotheses")
 
 
+def test_a_start_is_not_kept_because_one_round_was_bad(toy):
+    seen = []
+    found = toy.iterate(toy.command(FAIR, BAD, BAD, BAD, GOOD, BAD), on_event=[seen.append])
+    assert found.best == 4 and found.weights == toy.weights(4)
+    assert [event["best"] for event in seen[:5]] == [0, 0, 0, 0, 4]
+    second = {"first": lambda lists: FIRST, "folder": toy.folder / "second"}
+    rounds = toy.iterate(toy.command(GOOD, BAD, FAIR), **second).rounds
+    assert [event["best"] for event in rounds[:3]] == [None, 1, 2]  # its own weights are not known
+
+
 def test_every_weights_that_may_be_returned_are_decoded_with(toy):
     found = toy.iterate(toy.command(BAD, FAIR, GOOD), rounds=1)
     assert found.stopped == "all 1 rounds done" and found.best == 1 and toy.runs == 2

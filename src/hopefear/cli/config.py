@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from hopefear.cli.options import ALLOW_COMMANDS, COMMAND
 from hopefear.errors import HopefearError
 
 _OPTION = "--config"
@@ -85,14 +86,18 @@ def _is_best(path: str) -> bool:
 def with_config(
     words: Sequence[str], parser: argparse.ArgumentParser, path: str, config: Mapping[str, Any]
 ) -> list[str]:
-    """The words of a command line behind those that a file gives; what is typed replaces them."""
+    """The words of a command line behind those that a file gives; what is typed replaces them.
+
+    A file may name files and numbers, not programs: HopefearError for a command that is not typed,
+    unless ``--allow-commands`` is.
+    """
     typed = {word.partition("=")[0] for word in words if word.startswith("-")}
     actions = {_key(name): a for a in parser._actions for name in (*a.option_strings, a.dest)}
     more: list[str] = []
     last: list[str] = []
     for key, value in config.items():
         action = actions.get(_key(key))
-        if action is None or action.dest in ("help", "config"):
+        if action is None or action.dest in ("help", "config", "allow_commands"):
             near = difflib.get_close_matches(_key(key), actions, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             parser.error(f"{path}: {parser.prog} has no option {key!r}{hint}")
@@ -101,6 +106,11 @@ def with_config(
         elif action.dest == "param":
             more += _parameters(action.option_strings[0], value, words, path)
         elif not typed.intersection(action.option_strings):
+            if action.metavar == COMMAND and ALLOW_COMMANDS not in typed:
+                raise HopefearError(
+                    f"{path}: {key} is a command, {value!r:.60}, and a file runs none: type "
+                    f"{action.option_strings[-1]} {COMMAND}, or {ALLOW_COMMANDS} to run this one"
+                )
             more += _spelled(action, value, path, key)
     return [*more, *words, *last]
 

@@ -463,6 +463,10 @@ def bounds(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     return group
 
 
+# An option of this metavar holds a command of the shell; in a file of --config it needs the other.
+COMMAND, ALLOW_COMMANDS = "CMD", "--allow-commands"
+
+
 def allow_outside(group: argparse._ActionsContainer, words: str) -> None:
     """``--allow-outside``."""
     flag(group, "--allow-outside", f"{words} in other folders than its own")

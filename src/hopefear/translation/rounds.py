@@ -49,7 +49,8 @@ class Iterated:
     weights : Weights
         Those of the best round.
     rounds : list of events
-        One for each time the decoder ran: ``{"epoch": 0, "dev": {"bleu": …}, "new": …, …}``.
+        One for each time the decoder ran: ``{"epoch": 0, "dev": {"bleu": …}, "best": 0, "new": …,
+        …}``; ``best`` is the best round so far, of those whose weights are known.
     best : int
         The round the weights are from; round 0 ran with the first ones.
     stopped : str
@@ -70,7 +71,7 @@ def iterate(
     *,
     folder: PathLike,
     rounds: int = 10,
-    patience: int = 1,
+    patience: int = 5,
     tolerance: float = 1e-6,
     metric: str | ListMetric = "bleu",
     dense: Collection[str] = (),
@@ -163,9 +164,6 @@ class _Judge:
         """Hypotheses with different words or features in all rounds together."""
         return read_moses(paths, **self.reading).n_candidates
 
-    def better(self, one: float, other: float) -> bool:
-        return one > other if self.metric.higher else one < other
-
 
 @dataclass
 class _Rounds:
@@ -208,6 +206,7 @@ class _Rounds:
         event: Event = {
             "epoch": number,
             "dev": {self.judge.metric.main: score},
+            "best": None if (best := self.best(score)) < 0 else best,
             "candidates": total,
             "new": total - earlier,
             "moved": self.moved(number) if number and self.known(number - 1) else None,
@@ -246,15 +245,15 @@ class _Rounds:
         before, after = self.store.weights(number - 1), self.store.weights(number)
         return np.inf if before is None or after is None else moved(before, after)
 
-    def best(self) -> int:
-        """The round whose first choices scored best, of those with known weights."""
-        best = -1
-        for number, score in enumerate(map(self.score, self.store.events)):
-            if self.known(number) and (
-                best < 0 or self.judge.better(score, self.score(self.store.events[best]))
-            ):
-                best = number
-        return best
+    def best(self, *more: float) -> int:
+        """Returns the round whose first choices scored best, the first of equals; or -1.
+
+        Rounds whose weights are not known do not count; ``more`` are scores behind those entered.
+        """
+        scores = [*map(self.score, self.store.events), *more]
+        sign = 1 if self.judge.metric.higher else -1
+        known = filter(self.known, range(len(scores)))
+        return max(known, key=lambda number: sign * scores[number], default=-1)
 
     def score(self, event: Event) -> float:
         return event["dev"][self.judge.metric.main]

@@ -11,6 +11,8 @@ from typing import Any
 
 from hopefear.cli.console import Console, check_folder, check_output, print_json
 from hopefear.cli.options import (
+    ALLOW_COMMANDS,
+    COMMAND,
     allow_outside,
     choice,
     cluster,
@@ -357,8 +359,9 @@ def decoder(parser: argparse.ArgumentParser) -> None:
         "a shell command that reads weights from {weights} and writes an N-best list to "
         "{nbest}; it is run, its lists are added to the earlier ones and to those of --nbest, if "
         "given, and tuned on, in rounds",
-        "CMD",
+        COMMAND,
     )
+    flag(group, ALLOW_COMMANDS, "run a command that stands in the file of --config")
     whole(
         group,
         "--rounds",
@@ -367,7 +370,7 @@ def decoder(parser: argparse.ArgumentParser) -> None:
     whole(
         group,
         "--patience",
-        "rounds without a better score of the decoder's own choices before it ends (default: 1)",
+        "rounds without a better score of the decoder's own choices before it ends (default: 5)",
     )
     flag(
         group,
@@ -421,4 +424,4 @@ def _named_file(text: str) -> tuple[str, str]:
 
 
 LEARNER = "kbmira"
-ROUNDS = 10
+ROUNDS, PATIENCE = 10, 5

@@ -22,7 +22,7 @@ from hopefear.cli.tune.learning import (
     start_of,
     tuning_of,
 )
-from hopefear.cli.tune.options import ROUNDS, WORDS
+from hopefear.cli.tune.options import PATIENCE, ROUNDS, WORDS
 from hopefear.cli.tune.outcome import FILES, add_weights, moved, origin, weights_table
 from hopefear.metrics.lists import ListMetric
 from hopefear.report import Page, Plot, Run
@@ -74,6 +74,7 @@ class Rounds:
             "signature": self.weights.about.get("signature"),
             "metric_signature": self.metric.signature_for(self.n_references),
             "best_round": self.found.best,
+            "kept": self.kept(),
             "rounds": rounds,
             "stopped": self.found.stopped,
             "nnz": self.weights.nnz,
@@ -92,7 +93,7 @@ class Rounds:
         console.say()
         console.pairs(
             {
-                "best round": self.best_round(),
+                "kept": self.kept(),
                 "ended for": self.found.stopped,
                 "non-zeros": f"{result['nnz']:,}",
                 "time": time_taken(result["seconds"], compiling),
@@ -102,11 +103,16 @@ class Rounds:
             }
         )
 
-    def best_round(self) -> str:
-        """Which round the weights are from."""
-        if not self.found.best:
-            return "no round beat the start, whose weights are kept"
-        return f"{self.found.best} of {len(self.found.rounds) - 1}"
+    def kept(self) -> str:
+        """Returns which round the weights are from, and why that one."""
+        main, rounds, best = self.metric.main, self.found.rounds, self.found.best
+        start, score = (rounds[number]["dev"][main] for number in (0, best))
+        if not best:
+            return f"the start: no later round beat its {main} of {start:.2f}"
+        words = f"round {best} of {len(rounds) - 1}: {main} {score:.2f}, {start:.2f} in round 0"
+        if self.metric.higher == (score > start):
+            return f"{words}, and no round is better"
+        return f"{words}, whose weights are the decoder's own and not known"
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Columns and rows: what each run of the decoder brought."""
@@ -143,7 +149,7 @@ class Rounds:
                 "learner": self.learner,
                 **about.get("parameters", {}),
                 "seed": about.get("seed"),
-                "best round": self.best_round(),
+                "kept": self.kept(),
                 "ended for": self.found.stopped,
                 "metric": result["metric_signature"],
                 **origin(self.files),
@@ -185,8 +191,11 @@ def iterated(
         return tuning.weights
 
     def tell(event: dict[str, Any]) -> None:
+        number, best = event["epoch"], event["best"]
+        place = ", the best" if best == number else f", not better than round {best}"
+        place = "" if best is None else place
         console.say(
-            f"round {event['epoch']}: decoder {metric.main} {event['dev'][metric.main]:.2f}, "
+            f"round {number}: decoder {metric.main} {event['dev'][metric.main]:.2f}{place}, "
             f"{event['new']:,} new hypotheses, {event['seconds']:.1f} s"
         )
 
@@ -199,7 +208,7 @@ def iterated(
             tuned,
             folder=args.run,
             rounds=args.rounds or ROUNDS,
-            patience=args.patience or 1,
+            patience=args.patience or PATIENCE,
             metric=metric,
             about=_settings(args, metric),
             resume=args.resume,
