@@ -33,6 +33,16 @@ def serving(folder):
     assert "Traceback" not in "".join(one.lines)
 
 
+def whole(link):
+    """An answer in JSON on a connection that stays open."""
+    answer = b""
+    while not answer.endswith(b"}"):
+        piece = link.recv(1 << 16)
+        assert piece, answer
+        answer += piece
+    return answer
+
+
 def healthy(serving):
     status, answer = serving.ask("/predict", model="names", input="Ann sings.")
     return status == 200 and answer["output"]["sentences"]
@@ -50,10 +60,7 @@ def test_connections_stay_open(serving):
     with serving.link() as link:
         for _ in range(3):
             link.sendall(request)
-            answer = b""
-            while not answer.endswith(b"}"):
-                answer += link.recv(1 << 16)
-            assert parted(answer)[0] == 200
+            assert parted(whole(link))[0] == 200
 
 
 def test_long_bodies_are_refused(serving):
@@ -78,15 +85,65 @@ def test_long_bodies_are_refused(serving):
 
 def test_slow_clients_are_left(serving):
     request = serving.request("/predict", b'{"model": "news", "input": "good"}')
+    chunked = request.replace(b"content-length: 34", b"transfer-encoding: chunked")
+    trailers = chunked[:-34] + b"0\r\nx: "
     begun = time.monotonic()
-    links = [serving.link() for _ in range(3)]
+    links = [serving.link() for _ in range(6)]
     links[1].sendall(request[:30])
-    links[2].sendall(request[:-5])
+    links[2].sendall(request[:-30])
+    links[3].sendall(trailers)
+    links[4].sendall(request + request[:30])  # answers the first
+    links[5].sendall(request + request[:-30])
+    for _ in range(50):  # a byte now and then is as slow
+        for link in links[1:]:
+            with contextlib.suppress(OSError):
+                link.sendall(b"a")
+        time.sleep(0.1)
     for link in links:
-        answer = everything(link)
-        assert not answer or answer.startswith(b"HTTP/1.1 408")
+        answer = b""
+        with contextlib.suppress(OSError):  # a reset
+            answer = everything(link)
+        late = answer.rfind(b"HTTP/1.1 ")
+        assert not answer or answer[late:].startswith((b"HTTP/1.1 408", b"HTTP/1.1 200"))
         link.close()
     assert time.monotonic() - begun < 15
+    assert healthy(serving)
+
+
+def test_heads_are_bounded_also_in_one_piece(serving):
+    for size, status in ((60_000, 200), (120_000, 431)):
+        head = b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx: "
+        with serving.link() as link:
+            serving.process.send_signal(signal.SIGSTOP)  # so that it finds all of it at once
+            link.sendall(head + b"a" * size + b"\r\n\r\n")
+            serving.process.send_signal(signal.SIGCONT)
+            assert parted(everything(link))[0] == status
+
+
+def test_two_hosts_are_refused(serving):
+    with serving.link() as link:
+        link.sendall(serving.request("/predict", b'{"input": "x"}', "Host: evil.example"))
+        assert parted(everything(link))[0] == 400
+
+
+def test_trailers_are_bounded(serving):
+    """Whatever the protocol, headers behind the last chunk fill no memory and stop no others."""
+    body = b'{"model": "news", "input": "good"}'
+    head = serving.request("/predict", body).replace(
+        b"content-length: 34", b"transfer-encoding: chunked"
+    )
+    assert healthy(serving)
+    before = serving.megabytes
+    for line in (b"x: " + b"a" * 8000 + b"\r\n", b"a" * 8000, b"x: y\r\n" * 1000):
+        with serving.link() as link, contextlib.suppress(OSError):  # it hangs up
+            link.sendall(head.replace(body, b"22\r\n" + body + b"\r\n0\r\nx: y\r\n"))
+            for k in range(20_000):  # 160 MB
+                link.sendall(line)
+                if k % 1000 == 0:
+                    begun = time.monotonic()
+                    assert healthy(serving)
+                    assert time.monotonic() - begun < 10
+        assert serving.megabytes < before + 50
     assert healthy(serving)
 
 
@@ -171,6 +228,21 @@ def test_what_was_asked_is_answered_before_the_end(folder):
     assert one.end() == 0
 
 
+def test_twenty_clients_at_once_are_answered(folder):
+    one = Serving("--model", str(folder / "news.model"))
+    long = json.dumps({"inputs": ["so good"] * 700}).encode()  # is read beside the loop
+    for body in (b'{"input": "so good"}', long):
+        links = [one.link() for _ in range(20)]
+        one.process.send_signal(signal.SIGSTOP)  # so that it sees all of them at once
+        for link in links:
+            link.sendall(one.request("/predict", body, "connection: close"))
+        one.process.send_signal(signal.SIGCONT)
+        assert [parted(everything(link))[0] for link in links] == [200] * 20
+        for link in links:
+            link.close()
+    assert one.end() == 0
+
+
 def test_too_many_are_sent_away_and_may_come_again(folder):
     one = Serving("--model", str(folder / "news.model"), "--queue", "1")
     request = one.request("/predict", b'{"input": "so good"}')
@@ -180,7 +252,7 @@ def test_too_many_are_sent_away_and_may_come_again(folder):
     for link in links:
         link.sendall(request)
     one.process.send_signal(signal.SIGCONT)
-    answers = [link.recv(1 << 16) for link in links]
+    answers = list(map(whole, links))
     statuses = [parted(answer)[0] for answer in answers]
     refused = [answer for answer in answers if answer.startswith(b"HTTP/1.1 503 ")]
     assert statuses.count(200) + len(refused) == 20 and len(refused) >= 10

@@ -97,6 +97,12 @@ class Serving:
             link.sendall(self.request(path, json.dumps(fields).encode(), "connection: close"))
             return parted(everything(link))
 
+    @property
+    def megabytes(self) -> float:
+        """Resident memory."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal; the status that the process ends with."""
         if self.process.poll() is None:

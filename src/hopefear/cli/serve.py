@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.named(place, "--token-file", "file with the token that requests must bear")
     bounds = parser.add_argument_group("bounds")
     options.whole(bounds, "--jobs", "threads that answer", 1)
-    options.whole(bounds, "--queue", "requests that may wait", 16)
+    options.whole(bounds, "--queue", "requests that may wait", 256)
     options.whole(bounds, "--timeout", "seconds that a request may take", 10)
     options.whole(bounds, "--max-body", "kilobytes of a request", 1024)
     options.whole(bounds, "--connections", "connections at once", 1000)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib.resources import files
+from itertools import chain
 from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
@@ -36,9 +37,10 @@ PAGE = {
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 _OPEN = {*PAGE, "/health"}
+HEAD = 1 << 16  # bytes of a request before its body
 _SHORT = 1 << 12  # bytes of a body whose inputs are read in the loop
 _LONG = 1 << 16  # bytes of a body that is read beside the loop
-_HELD = 1 << 26  # bytes of all bodies that have not been read yet
+_HELD = 1 << 25  # bytes of the bodies of all that wait; read, they take up to thirty times that
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -153,6 +155,9 @@ class App:
 
     def _refusal(self, scope: Any) -> Response | None:
         """An answer to what is refused by its head alone."""
+        head = chain((scope["path"], scope.get("query_string", b"")), *scope["headers"])
+        if sum(map(len, head)) > HEAD:  # servers bound what they wait for, not what came at once
+            return _error(431, f"the head of a request has at most {HEAD:,} bytes")
         headers = dict(scope["headers"])
         path = scope["path"]
         if self.token is None:
@@ -181,18 +186,9 @@ class App:
             return _error(413, self._too_large())
         return None
 
-    def sends_away(self, scope: Any) -> bool:
-        """Whether a request is refused because too many wait, before its body is read.
-
-        Who listens may ask this first: what is sent away without a task of its own takes less from
-        those who are answered.
-        """
-        question = scope["path"][1:] in NUMBERS
-        return question and not self.desk.has_room() and self._refusal(scope) is None
-
     async def _answer(self, scope: Any, receive: Any) -> Any:
         """The answer to a question, whatever comes of it."""
-        started = asyncio.get_running_loop().time()
+        started, size = asyncio.get_running_loop().time(), 0
         try:
             if not self.desk.has_room():
                 raise BusyError
@@ -210,6 +206,8 @@ class App:
         except Exception as error:
             self.complain(error)
             return _error(500, "internal error, please report it")
+        finally:
+            self._held -= size
 
     async def _ask(self, question: Question, short: bool, deadline: float, asker: Any) -> Any:
         loop = asyncio.get_running_loop()
@@ -241,7 +239,7 @@ class App:
     async def _question(self, verb: str, receive: Any) -> tuple[Question, int]:
         """The question in a body, and its bytes; that it comes in time, connections see to.
 
-        Bytes are held until they have been read, not only until they have come.
+        They count as held until the caller has answered.
         """
         chunks: list[bytes] = []
         message: Any = None
@@ -257,7 +255,7 @@ class App:
                 self._held += len(chunks[-1])
                 if size > self.limits.body:
                     raise HTTPException(413, self._too_large(), {"connection": "close"})
-                if self._held > _HELD:
+                if self._held > max(_HELD, self.limits.body):
                     raise BusyError
                 more = message.get("more_body", False)
             body = b"".join(chunks)
@@ -267,8 +265,10 @@ class App:
                 return read_question(verb, body), size
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(None, read_question, verb, body), size
-        finally:
+        except BaseException:
             self._held -= size
+            raise
+        finally:
             chunks.clear()  # errors keep this frame, for as long as those sent away wait
             message = None
 
@@ -312,21 +312,6 @@ def pause() -> float:
     together shall not come back together.
     """
     return random.uniform(*_PAUSE)
-
-
-def busy(keep_alive: bool) -> bytes:
-    """The answer to those who are sent away, as it goes over the wire."""
-    answer = _error(503, _BUSY, _AGAIN)
-    headers = [*answer.raw_headers, *_HEADERS]
-    if not keep_alive:
-        headers.append((b"connection", b"close"))
-    lines = [
-        b"HTTP/1.1 503 Service Unavailable",
-        *map(b": ".join, headers),
-        b"",
-        bytes(answer.body),
-    ]
-    return b"\r\n".join(lines)
 
 
 def is_loopback(host: str) -> bool:

@@ -161,7 +161,7 @@ class Desk:
     def __init__(
         self,
         jobs: int = 1,
-        waiting: int = 16,
+        waiting: int = 256,
         together: int = 64,
         on_batch: Callable[[int], None] = lambda inputs: None,
     ) -> None:

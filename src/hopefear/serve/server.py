@@ -11,53 +11,37 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from h11 import IDLE, SEND_BODY
 from uvicorn import Config, Server
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hopefear.errors import HopefearError
-from hopefear.serve.app import App, Asker, busy, pause
+from hopefear.serve.app import HEAD, App, Asker
 
-_HEAD = 1 << 16  # bytes of a request before its body
 _IDLE = 15  # seconds that a connection may wait for its next request
 _FILES = 64  # descriptors that are no connections
 # Threads that compute give way to the loop this soon, in seconds; Python's own 5 ms are felt.
 _SWITCH = 0.0005
-_BUSY = {keep_alive: busy(keep_alive) for keep_alive in (False, True)}
 
 
-class _Whole:
-    """A transport that sends the head of an answer together with its body: one call, one packet."""
+class Connection(H11Protocol):
+    """A connection whose requests must come in time; uvicorn bounds their heads and trailers.
 
-    def __init__(self, transport: Any) -> None:
-        self._transport, self._head = transport, b""
-        self.close, self.is_closing = transport.close, transport.is_closing
-
-    def write(self, data: bytes) -> None:
-        if not self._head and data.startswith(b"HTTP/1.1 ") and data[9:10] != b"1":
-            self._head = data
-        else:
-            self._transport.write(self._head + data)
-            self._head = b""
-
-
-class Connection(HttpToolsProtocol):
-    """A connection whose requests must come whole, in time and with a short head.
-
-    ``most``, ``seconds`` and ``served`` are set on a subclass: connections at once, the time a
-    request has to arrive, and the application.
+    ``most`` and ``seconds`` are set on a subclass: connections at once, and the time a request has
+    to arrive.
     """
 
     most: int
     seconds: float
-    served: App
     _clock: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._asker = Asker()
-        self._head, self._clock = 0, self.loop.call_later(self.seconds, self._late)
+        self.app_state = {"asker": self._asker}
+        self._clock = self.loop.call_later(self.seconds, self._late)
         if len(self.connections) > self.most:
-            self._end(b"503 Service Unavailable", b'{"error": "too many connections"}')
+            self._end(b"503 Service Unavailable", b"too many connections")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
@@ -65,16 +49,14 @@ class Connection(HttpToolsProtocol):
         self._asker.lose()
         super().connection_lost(exc)
 
-    def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
-            return
-        super().data_received(data)
-        if self._clock is not None and (self.cycle is None or self.cycle.response_complete):
-            self._head += len(data)  # the body has not begun
-            if self._head > _HEAD:
-                self._end(
-                    b"431 Request Header Fields Too Large", b'{"error": "the head is too long"}'
-                )
+    def handle_events(self) -> None:
+        super().handle_events()
+        # The clock runs from the first byte of a request to its last one.
+        state = self.conn.their_state
+        if state is not SEND_BODY and not (state is IDLE and self.conn.trailing_data[0]):
+            self._stop()
+        elif self._clock is None:
+            self._clock = self.loop.call_later(self.seconds, self._late)
 
     def eof_received(self) -> Any:  # true: asyncio leaves the connection open
         # Who has said everything may still listen.
@@ -85,49 +67,16 @@ class Connection(HttpToolsProtocol):
             return True
         return False
 
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self.scope["state"]["asker"] = self._asker
-        self._head = 0
-        self._wait()
-
-    def on_headers_complete(self) -> None:
-        super().on_headers_complete()
-        cycle: Any = self.cycle
-        if cycle is not None and self.scope["method"] == "POST":  # others may have no body
-            cycle.transport = _Whole(self.transport)
-
-    def on_message_complete(self) -> None:
-        self._stop()
-        super().on_message_complete()
-
     def timeout_keep_alive_handler(self) -> None:
         if self.transport.get_write_buffer_size():
             self.transport.abort()  # nobody reads the answer
         super().timeout_keep_alive_handler()
 
-    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        # The name is uvicorn's own; under another, refusals would take longer, and that is all.
-        if self.served.sends_away(cycle.scope):
-            self.loop.call_later(pause(), self._send_away, cycle, self.loop.time())
+    def send_400_response(self, msg: str) -> None:
+        if len(self.conn.trailing_data[0]) > HEAD:
+            self._end(b"431 Request Header Fields Too Large", b"the head is too long")
         else:
-            super()._start_asgi_task(cycle, app)
-
-    def _send_away(self, cycle: Any, begun: float) -> None:
-        if self.transport.is_closing():
-            return
-        # Who asked whether to send a body need not send it: what comes next is another request.
-        goes_on = cycle.keep_alive and not getattr(cycle, "waiting_for_100_continue", False)
-        self.transport.write(_BUSY[goes_on])
-        cycle.response_started = cycle.response_complete = True
-        if not goes_on:
-            self.transport.close()
-        cycle.on_response()
-        self.served.counts.request(cycle.scope["path"], 503, self.loop.time() - begun)
-
-    def _wait(self) -> None:
-        self._stop()
-        self._clock = self.loop.call_later(self.seconds, self._late)
+            self._end(b"400 Bad Request", b"this is no HTTP request")
 
     def _stop(self) -> None:
         if self._clock is not None:
@@ -137,14 +86,15 @@ class Connection(HttpToolsProtocol):
     def _late(self) -> None:
         self._clock = None
         if not self.transport.is_closing():
-            self._end(b"408 Request Timeout", b'{"error": "the request did not come in time"}')
+            self._end(b"408 Request Timeout", b"the request did not come in time")
 
-    def _end(self, status: bytes, body: bytes) -> None:
+    def _end(self, status: bytes, words: bytes) -> None:
         """Say why, unless an answer has begun, and hang up."""
         cycle = self.cycle
         if cycle is not None and cycle.response_started and not cycle.response_complete:
             self.transport.abort()
             return
+        body = b'{"error": "%s"}' % words
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close"
         answer = b"HTTP/1.1 %s\r\n" + head + b"\r\n\r\n%s"
         self.transport.write(answer % (status, len(body), body))
@@ -200,10 +150,11 @@ def run(
         Is called in a thread of its own after SIGHUP.
     """
     seconds = app.limits.seconds
-    bounds = {"most": _with_files(connections), "seconds": seconds, "served": app}
+    bounds = {"most": _with_files(connections), "seconds": seconds}
     config = Config(
         app,
         http=type("BoundedConnection", (Connection,), bounds),
+        h11_max_incomplete_event_size=HEAD,
         loop="auto",
         ws="none",
         lifespan="off",
