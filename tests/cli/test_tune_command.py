@@ -466,6 +466,10 @@ def test_a_file_runs_no_command_that_is_not_typed(run, folder):
     assert not (folder / "ran").exists() and not (folder / "from-file").exists()
     assert run(*argv, "--allow-commands", "--quiet")[0] == 0
     assert (folder / "ran").exists() and (folder / "from-file.txt").exists()
+    for hidden in ("refs = ['dev.ref', '--decoder=touch ran']", "param = {'--decoder' = 'true'}"):
+        (folder / "tune.toml").write_text(f"{hidden}\n")
+        status, _, err = run(*argv, "--nbest", "dev.nbest", "--weights", "w", "--run", "hidden")
+        assert status == 1 and "reads as an option" in err
     (folder / "tune.toml").write_text("allow-commands = true\n")
     status, _, err = run(*argv)
     assert status == 2 and "no option 'allow-commands'" in err

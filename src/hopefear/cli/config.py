@@ -102,7 +102,7 @@ def with_config(
             hint = f"; did you mean {near[0]!r}?" if near else ""
             parser.error(f"{path}: {parser.prog} has no option {key!r}{hint}")
         if not action.option_strings:
-            last += map(str, value if isinstance(value, list) else [value])
+            last += _words(value if isinstance(value, list) else [value], path, key)
         elif action.dest == "param":
             more += _parameters(action.option_strings[0], value, words, path)
         elif not typed.intersection(action.option_strings):
@@ -126,7 +126,8 @@ def _parameters(option: str, table: Any, words: Sequence[str], path: str) -> Ite
     typed = {word.partition("=")[0].strip() for word in words}
     for name, value in table.items():
         if name not in typed:
-            yield from (option, f"{name}={_text(value, path, f'param.{name}')}")
+            yield option
+            yield from _words([f"{name}={_text(value, path, f'param.{name}')}"], path, "param")
 
 
 def _spelled(action: argparse.Action, value: Any, path: str, key: str) -> list[str]:
@@ -143,12 +144,24 @@ def _spelled(action: argparse.Action, value: Any, path: str, key: str) -> list[s
         value = ",".join(f"{k}={_text(v, path, f'{key}.{k}')}" for k, v in value.items())
     if not isinstance(value, list):
         return [f"{option}={_text(value, path, key)}"]
-    texts = [_text(one, path, key) for one in value]
+    texts = _words(value, path, key)
     if action.nargs in ("+", "*"):
         return [option, *texts]
     if isinstance(action, argparse._AppendAction):
         return [f"{option}={text}" for text in texts]
     return [f"{option}={','.join(texts)}"]
+
+
+def _words(values: Sequence[Any], path: str, key: str) -> list[str]:
+    """Values as words of their own, none of which the parser takes for an option."""
+    texts = [_text(value, path, key) for value in values]
+    for text in texts:
+        if text.startswith("--"):
+            raise HopefearError(
+                f"{path}: {key} is {text!r:.60}, which reads as an option; a file of that name is "
+                f"./{text:.60}"
+            )
+    return texts
 
 
 def _text(value: Any, path: str, key: str) -> str:
