@@ -11,12 +11,15 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 
 import numpy as np
 import pytest
 
 from hopefear import storage
 from hopefear.cli import inspect
+from hopefear.cli.card import card
+from hopefear.cli.config import config_of
 from hopefear.cli.console import Console
 from hopefear.cli.surface import surface_of
 from hopefear.cli.tune import weights as tuned
@@ -25,7 +28,8 @@ from hopefear.data.sequences import Column, Sentences
 from hopefear.data.sparse import SparseDataset
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.templates import parse_templates
-from hopefear.tasks import model_from_parts
+from hopefear.report.notebook import model_html
+from hopefear.tasks import model_from_parts, service_of
 from hopefear.tasks.classify import task as classify
 from hopefear.tasks.rerank import task as rerank
 from hopefear.tasks.tag import task as tag
@@ -109,9 +113,13 @@ def show(task, model):
     helper = surface_of(task).use
     facts = helper.model_facts(model, 3)
     facts |= {"nnz": model.nnz, "density": 0.0, "signature": "", "about": dict(model.about)}
-    facts |= {"model": "", "bytes": 1}
+    facts |= {"model": "", "bytes": 1, "task": task}
     json.dumps(plain(facts), allow_nan=False).encode()
-    inspect._in_words(facts, 1, helper.facts_in_words(facts))
+    words = inspect._in_words(facts, 1, helper.facts_in_words(facts))
+    assert card(facts, words).startswith("#")
+    tomllib.loads(config_of(model.about, task))
+    assert model_html(model)
+    json.dumps(service_of(model).facts())
 
 
 def places(value, path=()):
@@ -145,6 +153,9 @@ VALUES = (
     ),
     *(DEEP, [None], [[1]], ["a", 1], {"a": []}, "\n\t\0", ["x"] * 3, {"kind": "identity"}),
 )
+
+
+HISTORY = [{"epoch": k, "train": {"loss": 0.5}, "dev": {"f1": 50.0 + k}} for k in (1, 2)]
 
 
 def changed(rng, header, where):
@@ -211,6 +222,26 @@ def test_every_field_must_be_of_its_type(forge):
         assert not use({**header, key: []}, arrays, data)
     for key in ("data", "training", "reading", "estimator", "parameters", "learner"):
         assert not use({**header, "about": {key: []}}, arrays, data)
+
+
+def test_what_a_model_says_of_its_making(forge):
+    header, arrays, data = forge
+    about = copy.deepcopy(header["about"])
+    about["training"] |= {"history": HISTORY, "best_epoch": 2, "last_nnz": 3}
+    about |= {"config": {"epochs": 2, "ngrams": [1, 2]}, "given": {"rate": "0.5"}}
+    about["reading"] = {"format": "tsv", "column": "label", "columns": ["word", "label"]}
+    header = {**header, "about": about}
+    assert use(header, arrays, data)
+    rng, where = np.random.default_rng(11), [p for p in places(header) if p[:1] == ("about",)]
+    for _ in range(MUTATIONS):
+        try:
+            packed = storage.pack(changed(rng, header, where), arrays)
+        except HopefearError:
+            continue
+        use(*storage.unpack(packed, kind="model"), data)
+    for event in ("x", [], {}, {"epoch": 1, "dev": []}, {"dev": {"f1": 1.0}}, {"epoch": "1"}):
+        about["training"]["history"] = [*HISTORY, event]
+        assert not use(header, arrays, data)
 
 
 def test_what_no_header_holds(forge):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -71,12 +70,16 @@ def _scores(history: Sequence[Mapping[str, Any]]) -> list[str]:
                 "`hopefear evaluate`."]  # fmt: skip
     names = [name for name, value in scored[0]["dev"].items() if isinstance(value, float)]
     rows = [
-        (str(event["epoch"]), *(f"{event['dev'].get(name, math.nan):.2f}" for name in names))
+        (str(event["epoch"]), *(_score(event["dev"].get(name)) for name in names))
         for event in scored
     ]
     heads = ("pass", *names)
     chosen = "On held-out data that also chose the pass, so somewhat better than on new data."
     return [chosen, "", *_table(heads, rows[-10:])]
+
+
+def _score(value: Any) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else "–"
 
 
 def _heaviest(top: Any) -> list[str]:

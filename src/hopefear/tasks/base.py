@@ -520,6 +520,9 @@ def _check_about(about: Mapping[str, Any]) -> None:
             listed = value if name in ("columns", "feature_names") else None
             if not all(type(each) is str for each in listed or ()):
                 raise ModelError(f"{name} is {value!r:.60}, not a list of names")
+    for event in about.get("training", {}).get("history", ()):
+        field_of(event, "epoch", int)
+        field_of({"dev": {}, **event}, "dev", dict)
 
 
 class Model:
