@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import random
 import signal
 import tomllib
 from itertools import islice
@@ -289,6 +290,51 @@ def test_a_last_line_that_was_cut_short_is_left_out(tmp_path, recwarn):
         assert place.read_bytes().endswith(b"\n") and not (tmp_path / "j.lock").is_symlink()
         recwarn.clear()
         assert len(tried(search, 4)) == 4 and not recwarn
+
+
+def test_damaged_journals_are_refused_or_work(tmp_path):
+    """Whoever reads the journal: no line of it that is changed ends in an internal error."""
+    place = tmp_path / "j"
+    search = Search(candidates(), Plan("accuracy", 2), journal=str(place))
+    tried(search, 6)
+    lines = place.read_bytes().splitlines(keepends=True)
+    rng, refused = random.Random(9), 0
+    values = (None, [], {}, "x", -1, 10**9, 1.5, True, [1], {"a": 1})
+    for _ in range(150):
+        damaged, k, how = list(lines), rng.randrange(len(lines)), rng.randrange(5)
+        if how == 0:
+            del damaged[k]
+        elif how == 1:
+            damaged[k] = damaged[k][: rng.randrange(1, len(damaged[k]))] + b"\n"
+        elif how == 2:
+            damaged.insert(rng.randrange(len(lines)), damaged[k])
+        elif how == 3:
+            line = bytearray(damaged[k])
+            line[rng.randrange(len(line) - 1)] = rng.randrange(32, 127)
+            damaged[k] = bytes(line)
+        else:
+            record = json.loads(damaged[k])
+            inner, (*path, last) = record, rng.choice(list(places(record)))
+            for key in path:
+                inner = inner[key]
+            inner[last] = rng.choice(values)
+            damaged[k] = json.dumps(record).encode() + b"\n"
+        place.write_bytes(b"".join(damaged))
+        try:
+            findings = tried(search, 7)
+            search.best(findings)
+            search.front(findings)
+        except HopefearError:
+            refused += 1
+    assert refused > 30
+
+
+def places(value, path=()):
+    """Every place inside a record."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield (*path, key)
+            yield from places(item, (*path, key))
 
 
 def test_files_that_are_no_journals_stay_as_they_are(tmp_path):

@@ -151,12 +151,15 @@ class Search:
                 load_if_exists=True,
             )  # fmt: skip
             theirs = study.user_attrs.get("signature")
+            for trial in filter(_ended, study.get_trials(deepcopy=False)):
+                _check(trial)
         except OSError as error:
             raise HopefearError(f"cannot write {self.journal}: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError) as error:
+        except Exception as error:  # Optuna reads what it is given without checks of its own
+            reason = str(error) or type(error).__name__
             raise HopefearError(
-                f"{self.journal} is no journal of a search ({error}); give another name"
-            ) from None
+                f"{self.journal} is no journal of a search ({reason:.200}); give another name"
+            ) from error
         mine = json.loads(json.dumps(self.signature()))
         if theirs is None:
             study.set_user_attr("signature", mine)
@@ -554,6 +557,23 @@ def _finding(trial: Any) -> Finding:
     known = {name: value for name, value in trial.user_attrs.items() if name in Finding._fields}
     params = known.pop("params", {})
     return Finding(trial.number, trial.params["learner"], params, state, **known)
+
+
+_FACTS = {"quality": float, "nonzeros": int, "seconds": float, "passes": int, "curve": list}
+
+
+def _check(trial: Any) -> None:
+    """ValueError where a journal lacks what is written of every trial that has ended."""
+    if type(trial.params.get("learner")) is not str:
+        raise ValueError(f"trial {trial.number} names no learner")
+    finding = _finding(trial)
+    kinds = {"params": dict, **(_FACTS if finding.state == "complete" else {})}
+    for name, kind in kinds.items():
+        if type(value := getattr(finding, name)) is not kind:
+            raise ValueError(f"{name} of trial {trial.number} is {value!r:.60}")
+    numbers = (*(trial.values or ()), *trial.intermediate_values.values(), *(finding.curve or ()))
+    if not all(type(number) in (int, float) for number in numbers):
+        raise ValueError(f"trial {trial.number} has scores that are no numbers")
 
 
 def _sampler(seed: int, k: int, jobs: int) -> Any:
