@@ -147,6 +147,26 @@ def test_trailers_are_bounded(serving):
     assert healthy(serving)
 
 
+def test_who_reads_no_answer_is_left(serving):
+    with socket.socket() as link:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        link.settimeout(1)
+        link.connect(("127.0.0.1", serving.port))
+        link.sendall(b"GET /page.js HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000)  # 20 MB
+        until = time.monotonic() + 30
+        while connections(serving) > 1:
+            assert time.monotonic() < until, "the connection is still there"
+            time.sleep(0.2)
+
+
+def connections(serving):
+    """Those that the server counts, that which asks among them."""
+    with serving.link() as link:
+        link.sendall(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        text = everything(link).decode()
+    return int(text.partition("\nhopefear_connections ")[2].partition("\n")[0])
+
+
 def test_half_closed_connections_get_their_answer(serving):
     with serving.link() as link:
         link.sendall(serving.request("/predict", b'{"model": "news", "input": "good"}'))

@@ -27,13 +27,14 @@ _SWITCH = 0.0005
 class Connection(H11Protocol):
     """A connection whose requests must come in time; uvicorn bounds their heads and trailers.
 
-    ``most`` and ``seconds`` are set on a subclass: connections at once, and the time a request has
-    to arrive.
+    ``most`` and ``seconds`` are set on a subclass: connections at once, and the time that a request
+    has to arrive, and an answer to be read.
     """
 
     most: int
     seconds: float
     _clock: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -46,6 +47,8 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
         self._unset_keepalive_if_required()
+        if self._unread is not None:
+            self._unread.cancel()
         self._asker.lose()
         super().connection_lost(exc)
 
@@ -66,6 +69,15 @@ class Connection(H11Protocol):
             self._asker.left = True
             return True
         return False
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.cancel()
 
     def timeout_keep_alive_handler(self) -> None:
         if self.transport.get_write_buffer_size():
