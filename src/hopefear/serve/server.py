@@ -39,7 +39,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._asker = Asker()
-        self.app_state = {"asker": self._asker}
+        self.app_state = {"asker": self._asker}  # uvicorn copies it into each request's scope
         self._clock = self.loop.call_later(self.seconds, self._late)
         if len(self.connections) > self.most:
             self._end(b"503 Service Unavailable", b"too many connections")
