@@ -159,6 +159,19 @@ def test_who_reads_no_answer_is_left(serving):
             time.sleep(0.2)
 
 
+def asked_at_once(serving, request):
+    """Twenty connections with a request each, all of which the server sees at once."""
+    links = [serving.link() for _ in range(20)]
+    until = time.monotonic() + 20
+    while connections(serving) < 21 and time.monotonic() < until:  # it takes them one by one
+        time.sleep(0.05)
+    serving.process.send_signal(signal.SIGSTOP)
+    for link in links:
+        link.sendall(request)
+    serving.process.send_signal(signal.SIGCONT)
+    return links
+
+
 def connections(serving):
     """Those that the server counts, that which asks among them."""
     with serving.link() as link:
@@ -252,11 +265,7 @@ def test_twenty_clients_at_once_are_answered(folder):
     one = Serving("--model", str(folder / "news.model"))
     long = json.dumps({"inputs": ["so good"] * 700}).encode()  # is read beside the loop
     for body in (b'{"input": "so good"}', long):
-        links = [one.link() for _ in range(20)]
-        one.process.send_signal(signal.SIGSTOP)  # so that it sees all of them at once
-        for link in links:
-            link.sendall(one.request("/predict", body, "connection: close"))
-        one.process.send_signal(signal.SIGCONT)
+        links = asked_at_once(one, one.request("/predict", body, "connection: close"))
         assert [parted(everything(link))[0] for link in links] == [200] * 20
         for link in links:
             link.close()
@@ -267,11 +276,7 @@ def test_too_many_are_sent_away_and_may_come_again(folder):
     one = Serving("--model", str(folder / "news.model"), "--queue", "1")
     request = one.request("/predict", b'{"input": "so good"}')
     last = one.request("/predict", b'{"input": "so good"}', "connection: close")
-    links = [one.link() for _ in range(20)]
-    one.process.send_signal(signal.SIGSTOP)  # so that it sees all of them at once
-    for link in links:
-        link.sendall(request)
-    one.process.send_signal(signal.SIGCONT)
+    links = asked_at_once(one, request)
     answers = list(map(whole, links))
     statuses = [parted(answer)[0] for answer in answers]
     refused = [answer for answer in answers if answer.startswith(b"HTTP/1.1 503 ")]
