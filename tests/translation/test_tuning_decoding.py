@@ -350,23 +350,23 @@ def test_a_run_that_failed_anywhere_goes_on_to_the_same_end(toy, step):
     assert (found.weights, found.best, found.stopped) == (wanted.weights, 2, wanted.stopped)
     assert untimed(found.rounds) == untimed(wanted.rounds)
     done = int(step[-1]) + step.startswith("tune")
-    assert [event["epoch"] for event in seen] == list(range(done, 4))
-    assert toy.runs == before + 4 - done
+    assert [event["epoch"] for event in seen] == list(range(done, 5))
+    assert toy.runs == before + 5 - done
     lines = (toy.run / "events.jsonl").read_text().splitlines()
     assert untimed(map(json.loads, lines)) == untimed(wanted.rounds)
     again = toy.iterate(guarded + command, tune=tune, resume=True)
-    assert again == found and toy.runs == before + 4 - done
+    assert again == found and toy.runs == before + 5 - done
 
 
 def test_more_rounds_may_be_asked_for_later(toy):
     command = toy.command(BAD, FAIR, GOOD, BAD)
     assert toy.iterate(command, rounds=1).best == 1
     found = toy.iterate(command, rounds=5, resume=True)
-    assert found.best == 2 and toy.runs == 4
+    assert found.best == 2 and toy.runs == 5
     before = (toy.run / "state.json").read_bytes()
     with pytest.raises(HopefearError, match=r"earlier run: --resume .* another folder starts afr"):
         toy.iterate(command, rounds=1)
-    assert (toy.run / "state.json").read_bytes() == before and toy.runs == 4
+    assert (toy.run / "state.json").read_bytes() == before and toy.runs == 5
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -484,7 +484,7 @@ def test_a_killed_run_goes_on_to_the_same_weights(toy):
     process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL and toy.runs == 2
     found = toy.iterate(command, tune=simple, resume=True)
-    assert toy.runs == 4
+    assert toy.runs == 5
     wanted = toy.iterate(command, tune=simple, folder=toy.folder / "whole")
     assert found.weights == wanted.weights and untimed(found.rounds) == untimed(wanted.rounds)
 
@@ -506,7 +506,7 @@ def test_an_interrupt_ends_the_decoder_too(toy):
     assert ended(int(pid.read_text()))
     flag.unlink()
     found = toy.iterate(command, tune=simple, resume=True)
-    assert found.best == 2 and toy.runs == 4
+    assert found.best == 2 and toy.runs == 5
 
 
 def climbed(refs, sweeps=2):
