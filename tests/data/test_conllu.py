@@ -91,6 +91,17 @@ def test_columns_are_replaced_or_entered_in_misc(tmp_path: Path, end: str) -> No
         ([row("1-1"), row("1")], ":1: expected a multiword token"),
         ([row("1"), row("2.1")], ":2: expected the id 1.1, or a later one"),
         ([row("1"), row("1.0")], ":2: expected the id 1.1, or a later one"),
+        ([row("1"), row("1.2"), row("1.1")], ":3: expected the id 1.1, or a later one"),
+        ([row("1"), row("1.1"), row("1.1")], ":3: expected the id 1.1, or a later one"),
+        ([row("01"), row("2")], ":1: expected the id 1, found '01'"),
+        ([row("1-02"), row("1"), row("2")], ":1: expected the id 1, found '1-02'"),
+        ([row("1"), row("1.01")], ":2: expected the id 2, found '1.01'"),
+        (
+            [row("1-2"), row("1"), row("2-3"), row("2"), row("3")],
+            ":3: expected a multiword token that spans words from 2 up to 3 at most, none of them "
+            "in another, found '2-3'",
+        ),
+        ([row("1-2"), row("1-2"), row("1"), row("2")], ":2: expected a multiword token"),
         ([row("1"), "2\tw\t_"], ":2: expected 10 columns separated by tabs, found '3: 2"),
         ([row("1"), "2 w _ _ _ _ _ _ _ _"], ":2: expected 10 columns separated by tabs"),
         ([row("1"), row("2", "")], ":2: expected text in every column"),
@@ -103,6 +114,12 @@ def test_bad_lines_are_named(tmp_path: Path, lines: list[str], message: str) -> 
     with pytest.raises(InputError) as caught:
         read_sentences(path, format="conllu")
     assert str(caught.value).startswith(f"{path}{message}")
+
+
+def test_multiword_tokens_and_empty_nodes_may_follow_each_other(tmp_path: Path) -> None:
+    ids = "0.1 0.3 1-2 1 2 2.1 2.2 3-4 3 3.1 4".split()
+    lines = [*map(row, ids), "", *map(row, ids)]
+    assert read_sentences(saved(tmp_path, lines)).sentences.starts.tolist() == [0, 4, 8]
 
 
 def test_broken_text_and_skipping(tmp_path: Path) -> None:

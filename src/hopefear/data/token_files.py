@@ -477,14 +477,14 @@ def _columns(width: int) -> str:
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
 _NOTHING, _WORD, _RANGE, _NODE = range(4)
-_ID = re.compile(r"([0-9]{1,9})(?:([-.])([0-9]{1,9}))?")
+_ID = re.compile(r"(0|[1-9][0-9]{0,8})(?:([-.])(0|[1-9][0-9]{0,8}))?")
 
 
 def parse_conllu(lines: Lines, names: Sequence[str] = NAMES) -> Sentences:
     """Words of a CoNLL-U file; ``word`` is another name of the column ``form``.
 
-    Multiword tokens (``1-2``) and empty nodes (``8.1``) must stand where their ids say, and are no
-    words.
+    Multiword tokens (``1-2``), which do not overlap, and empty nodes (``8.1``, ``8.2``) must stand
+    where their ids say, and are no words.
 
     Parameters
     ----------
@@ -521,6 +521,9 @@ def _checked_ids(lines: Lines, row: np.ndarray, blank: np.ndarray) -> tuple[np.n
     good = word & (first == before + 1)
     good |= (kind == _NODE) & (first == before) & (last > 0)
     good |= (kind == _RANGE) & (first == before + 1) & (last > first) & (last <= sizes[sentence])
+    # A multiword token begins behind the end of the one before; empty nodes of a word rise.
+    good[_falling(kind == _RANGE, sentence, last, first)] = False
+    good[_falling(kind == _NODE, sentence, first << 32 | last, first << 32 | last)] = False
     wrong = row & ~good
     mask = np.zeros(len(lines), bool)
     places = np.flatnonzero(wrong)
@@ -531,9 +534,21 @@ def _checked_ids(lines: Lines, row: np.ndarray, blank: np.ndarray) -> tuple[np.n
     return kind, mask
 
 
+def _falling(
+    mask: np.ndarray, sentence: np.ndarray, ends: np.ndarray, begins: np.ndarray
+) -> np.ndarray:
+    """The marked lines that begin no later than the marked one before them ends."""
+    k = np.flatnonzero(mask)
+    same = sentence[k[1:]] == sentence[k[:-1]]
+    return k[1:][same & (begins[k[1:]] <= ends[k[:-1]])]
+
+
 def _expected(kind: int, before: int, size: int) -> str:
     if kind == _RANGE:
-        return f"a multiword token that spans words from {before + 1} up to {size} at most"
+        return (
+            f"a multiword token that spans words from {before + 1} up to {size} at most, none of "
+            "them in another"
+        )
     if kind == _NODE:
         return f"the id {before}.1, or a later one behind the same word"
     return f"the id {before + 1}"
