@@ -28,6 +28,7 @@ from hopefear.data.token_stretches import by_stretches, while_read
 from hopefear.errors import HopefearError, InputError
 
 _STRETCH = 1 << 18  # bytes that are worth a thread
+_LOOKED_AT = 100  # sentences in which every word must be its number to be taken for one
 MAX_TOKEN_BYTES = 1_000_000
 MAX_SENTENCE_TOKENS = 1_000_000
 WHITE = b" \t\n\r\x0b\x0c"  # what bytes.split() splits at
@@ -347,8 +348,8 @@ def parse_columns(
     """Sentences of a file of columns, and what separates its columns.
 
     Columns are separated by tabs where the first token line has one, else by any white space of
-    ASCII. A line that begins with ``# `` is a comment unless it has as many columns as a token:
-    ``#`` is a word too.
+    ASCII. A line that begins with ``#`` and a blank or tab is a comment unless it has as many
+    columns as a token: ``#`` is a word too. A first line that names columns is no token.
 
     Parameters
     ----------
@@ -363,16 +364,83 @@ def parse_columns(
     comments : bool, optional
         Whether every line that begins with ``# `` is a comment, or none is.
     """
-    if not comments and (tidy := _tidy_columns(lines, names, optional, marks)) is not None:
-        return tidy
+    if header := _header(lines, names):
+        marks = (*marks, header)
+    if comments or (read := _tidy_columns(lines, names, optional, marks)) is None:
+        read = _untidy_columns(lines, names, optional, marks, comments)
+    if names is None:
+        _check_words_first(read[0])
+    return read
+
+
+_WORDS = {"word", "words", "token", "tokens", "form", "forms"}
+_OTHERS = {"id", "lemma", "pos", "postag", "upos", "xpos", "chunk", "chunktag", "tag", "label"}
+_OTHERS |= {"ner", "nertag", "entity", "iob", "bio", "tags", "postags", "nertags", "labels"}
+_FIRST_LINE = re.compile(rb"(?:(?:#[^\n]*)?\n)*([^\n]*)")  # behind comments
+
+
+def _header(lines: Lines, names: Sequence[str] | None) -> str:
+    """The first line where it names columns; empty where it is a token, or no line."""
+    match = _FIRST_LINE.match(lines.text)
+    assert match is not None  # it may be empty
+    line, end = match[1], match.end()
+    fields = line.decode("ascii", "replace").split("\t" if b"\t" in line else None)
+    plain = [name.strip().lower().replace("_", "").replace("-", "") for name in fields]
+    called = _WORDS.intersection(plain)
+    if lines.before or len(plain) < 2 or not called or not _OTHERS.issuperset({*plain} - called):
+        return ""
+    last = line[line.rindex(fields[-1].encode()) - 1 :] + b"\n"
+    if lines.text.count(last) > lines.text.count(line + b"\n"):
+        return ""  # a label that others have, too
+    number = lines.text.count(b"\n", 0, end) + 1
+    if names is None and plain[0] not in _WORDS:
+        given = ",".join("word" if name in called else name for name in plain)
+        raise InputError(lines.source, number, _words_first(given), lines.shown(number - 1))
+    lines.report.notes.append(
+        f"{lines.source}:{number}: {line.decode()!r} names the columns and is no token"
+    )
+    return line.decode()
+
+
+def _words_first(names: str) -> str:
+    return f"words in the first column, or names for the columns (--columns {names})"
+
+
+def _check_words_first(sentences: Sentences) -> None:
+    """InputError where the first column of several numbers the tokens of every sentence."""
+    starts = sentences.starts[: _LOOKED_AT + 1]
+    lengths = np.diff(starts)
+    if len(sentences.columns) < 3 or lengths.max(initial=0) < 3:
+        return
+    numbers = np.arange(1, starts[-1] + 1) - np.repeat(starts[:-1], lengths)
+    words = sentences.columns["word"]
+    strings = [words.strings[i] for i in words.ids[: starts[-1]].tolist()]
+    if strings == list(map(str, numbers.tolist())):
+        names = ",".join(["id", "word", *list(sentences.columns)[2:]])
+        raise InputError(
+            sentences.source, sentences.place(0), _words_first(names), "numbers of tokens"
+        )
+
+
+def _untidy_columns(
+    lines: Lines,
+    names: Sequence[str] | None,
+    optional: int,
+    marks: Sequence[str],
+    comments: bool | None,
+) -> tuple[Sentences, bytes]:
+    """What `parse_columns` says of lines among which there may be comments and other columns."""
     broken = lines.undecodable()
     mark = lines.starting([m.encode() for m in marks])
     words = lines.words()
     boundary = (words == 0) | mark
     comment = lines.starting([b"# "]) | (lines.starting([b"#"]) & (lines.ends - lines.begins == 1))
+    content = ~boundary & ~broken
+    tabbed = lines.starting([b"#\t"])  # as in GermEval's files; where there is more, no tokens
+    if (content & ~comment & ~tabbed).any():
+        comment |= tabbed
     if comments is False:
         comment[:] = False
-    content = ~boundary & ~broken
     if not (content & ~comment).any():
         nothing = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
         return lines.sentences((), {}, nothing, np.zeros(len(lines), bool), boundary), b" "
