@@ -20,6 +20,7 @@ from hopefear.core.arrays import Strings, Texts
 from hopefear.core.hashing import StringTable
 from hopefear.core.memory import together
 from hopefear.core.threads import Team, once
+from hopefear.data.conllu import NAMES, declaration, declared_names, parse_conllu
 from hopefear.data.files import ReadReport, check_on_error, count_lines
 from hopefear.data.numbers import find_columns, find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
@@ -33,7 +34,7 @@ MAX_TOKEN_BYTES = 1_000_000
 MAX_SENTENCE_TOKENS = 1_000_000
 WHITE = b" \t\n\r\x0b\x0c"  # what bytes.split() splits at
 
-_ENDINGS = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
+_ENDINGS = {"conllu": r"\.conllup?", "crfsuite": r"\.crfsuite(\.txt)?"}
 _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
 
 
@@ -52,8 +53,9 @@ def has_attributes(lines: Sequence[bytes]) -> bool:
     spoken = (line for line in lines if line.strip() and line[:1] not in b"#@")
     first, *fields = next(spoken, b"").split(b"\t")
     fields = [name for name in fields if name.strip()]
-    conllu = first.isdigit() and len(fields) == 9
-    return not conllu and 2 * sum(map(bool, map(_ATTRIBUTE.search, fields))) > len(fields)
+    if (first.isdigit() and len(fields) == 9) or declaration(b"\n".join([*lines, b""])):
+        return False  # CoNLL-U
+    return 2 * sum(map(bool, map(_ATTRIBUTE.search, fields))) > len(fields)
 
 
 def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> str:
@@ -542,110 +544,11 @@ def _columns(width: int) -> str:
     return f"{width} column{'s' * (width != 1)}"
 
 
-NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-
-_NOTHING, _WORD, _RANGE, _NODE = range(4)
-_ID = re.compile(r"(0|[1-9][0-9]{0,8})(?:([-.])(0|[1-9][0-9]{0,8}))?")
-
-
-def parse_conllu(lines: Lines, names: Sequence[str] = NAMES) -> Sentences:
-    """Words of a CoNLL-U file; ``word`` is another name of the column ``form``.
-
-    Multiword tokens (``1-2``), which do not overlap, and empty nodes (``8.1``, ``8.2``) must stand
-    where their ids say, and are no words.
-
-    Parameters
-    ----------
-    lines : Lines
-        The text.
-    names : sequence of str
-        Names of the columns, the first of them the id; older formats have fewer than ten.
-    """
-    broken = lines.undecodable()
-    blank = lines.words() == 0
-    row = ~blank & ~lines.starting([b"#"]) & ~broken
-    counts = lines.count(lines.buffer == 9) + 1
-    bad = row & (counts != len(names))
-    for k in np.flatnonzero(bad).tolist():
-        lines.bad(k, f"{len(names)} columns separated by tabs", f"{counts[k]}: {lines.shown(k)}")
-    row &= ~bad
-    bad |= broken | lines.hollow(row) | lines.too_long(row, b"\t")
-    row = lines.without_sentences(row, blank, bad)
-    kind, misplaced = _checked_ids(lines, row, blank)
-    row = lines.without_sentences(row & (kind == _WORD), blank, misplaced)
-    token = lines.short_enough(row, blank)
-    fields = lines.fields_in(token)
-    aliases = {"word": "form"} | {str(c): name for c, name in enumerate(names)}
-    return lines.sentences(names, aliases, fields, token, blank)
-
-
-def _checked_ids(lines: Lines, row: np.ndarray, blank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each line is, and the first line of each sentence whose id is wrong."""
-    kind, first, last = _ids(lines, row)
-    sentence = np.cumsum(blank)
-    word = kind == _WORD
-    sizes = np.bincount(sentence[word], minlength=int(sentence[-1]) + 1)
-    before = np.cumsum(word) - word - (np.cumsum(sizes) - sizes)[sentence]
-    good = word & (first == before + 1)
-    good |= (kind == _NODE) & (first == before) & (last > 0)
-    good |= (kind == _RANGE) & (first == before + 1) & (last > first) & (last <= sizes[sentence])
-    # A multiword token begins behind the end of the one before; empty nodes of a word rise.
-    good[_falling(kind == _RANGE, sentence, last, first)] = False
-    good[_falling(kind == _NODE, sentence, first << 32 | last, first << 32 | last)] = False
-    wrong = row & ~good
-    mask = np.zeros(len(lines), bool)
-    places = np.flatnonzero(wrong)
-    for k in places[np.append(True, np.diff(sentence[places]) > 0)[: len(places)]].tolist():
-        shown = lines.line(k).partition(b"\t")[0].decode()
-        lines.bad(k, _expected(int(kind[k]), int(before[k]), int(sizes[sentence[k]])), shown)
-        mask[k] = True
-    return kind, mask
-
-
-def _falling(
-    mask: np.ndarray, sentence: np.ndarray, ends: np.ndarray, begins: np.ndarray
-) -> np.ndarray:
-    """The marked lines that begin no later than the marked one before them ends."""
-    k = np.flatnonzero(mask)
-    same = sentence[k[1:]] == sentence[k[:-1]]
-    return k[1:][same & (begins[k[1:]] <= ends[k[:-1]])]
-
-
-def _expected(kind: int, before: int, size: int) -> str:
-    if kind == _RANGE:
-        return (
-            f"a multiword token that spans words from {before + 1} up to {size} at most, none of "
-            "them in another"
-        )
-    if kind == _NODE:
-        return f"the id {before}.1, or a later one behind the same word"
-    return f"the id {before + 1}"
-
-
-def _ids(lines: Lines, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each line what its id says it is, and the two numbers in it."""
-    texts = compress(lines.text.split(b"\n"), row.tolist())
-    column = Column.of([text.partition(b"\t")[0].decode() for text in texts])
-    table = np.array([_read_id(text) for text in column.strings], np.int64).reshape(-1, 3)
-    numbers = np.zeros((3, len(lines)), np.int64)
-    numbers[:, row] = table[column.ids].T
-    return numbers[0], numbers[1], numbers[2]
-
-
-def _read_id(text: str) -> tuple[int, int, int]:
-    match = _ID.fullmatch(text)
-    if not match:
-        return _NOTHING, 0, 0
-    kind = {None: _WORD, "-": _RANGE, ".": _NODE}[match[2]]
-    return kind, int(match[1]), int(match[3] or 0)
-
-
 FORMATS = ("auto", "columns", "conllu")
 
-_CONLLU_NAME = re.compile(r"\.conllu(\.(gz|xz|bz2|zst))?$", re.IGNORECASE)
 # What no one means by a word and a label: a number, then only column:value.
 _SVMLIGHT_LINE = re.compile(rb"[-+]?\d+(\.\d+)?([ \t]+\d+:[-+.\deE]+)+[ \t]*(#.*)?")
-_CONLLU_LINE = re.compile(rb"(#[^\n]*\r?\n|\s*\n)*(1|1-[0-9]+|0\.1)(\t[^\t\n]+){9}\r?(\n|$)")
+_CONLLU_LINE = re.compile(rb"(#[^\n]*\n|[ \t\r]*\n)*(1|1-[0-9]+|0\.1)(\t[^\t\n]+){9}\r?(\n|$)")
 
 
 @dataclass(frozen=True)
@@ -692,7 +595,8 @@ def read_sentences(
     from ``"0"``.
 
     *CoNLL-U* has the columns ``id form lemma upos xpos feats head deprel deps misc``, and ``word``
-    for ``form``. Comments, multiword tokens and empty nodes are no tokens.
+    for ``form``. Comments, multiword tokens and empty nodes are no tokens. *CoNLL-U Plus* has the
+    columns that its comment ``# global.columns = ID FORM …`` names.
 
     Parameters
     ----------
@@ -734,15 +638,20 @@ def read_sentences(
     def lines_of(text: bytes, report: ReadReport) -> Lines:
         return Lines.of(text, name, on_error == "skip", report)
 
+    names = NAMES
+
     def form_of(lines: Lines) -> str:
-        return guessed(name, lines.text, columns) if format == "auto" else format
+        nonlocal names
+        form = guessed(name, lines.text, columns) if format == "auto" else format
+        names = declared_names(lines) if form == "conllu" else NAMES
+        return form
 
     def parse(form: str, lines: Lines) -> tuple[Sentences, bytes]:
         if form == "columns":
             return parse_columns(lines, columns, optional, skip, comments)
         if columns is not None:
             raise HopefearError(f"{name}: CoNLL-U has its own column names; leave out columns")
-        return parse_conllu(lines), b"\t"
+        return parse_conllu(lines, names), b"\t"
 
     ahead = None
     with Team(n_jobs) as team:
@@ -774,5 +683,5 @@ def guessed(name: str, text: bytes, columns: Sequence[str] | None) -> str:
             "tokens, one to a line (format columns reads any columns as such)",
             f"{first[0].decode(errors='replace')[:20]}: svmlight, which train classify reads",
         )
-    conllu = _CONLLU_NAME.search(name) or _CONLLU_LINE.match(text)
+    conllu = named_tokens(name) == "conllu" or _CONLLU_LINE.match(text) or declaration(text)
     return "conllu" if conllu else "columns"

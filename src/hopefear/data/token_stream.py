@@ -9,10 +9,11 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
+from hopefear.data.conllu import declared_names, parse_conllu
 from hopefear.data.crfsuite import AttributeFile, parse_crfsuite
 from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sources import BOM, open_bytes
-from hopefear.data.token_files import MARKS, Lines, TokenFile, parse_columns, parse_conllu
+from hopefear.data.token_files import MARKS, Lines, TokenFile, parse_columns
 from hopefear.data.token_files import guessed as guessed_format
 from hopefear.errors import HopefearError, InputError
 
@@ -141,6 +142,7 @@ class _Reader:
         self.name, self.form, self.columns = name, form, columns
         self.optional, self.skip = optional, skip
         self.lines, self.sentences = 0, False
+        self.names: Sequence[str] = ()  # of the columns of CoNLL-U
 
     def read(self, block: bytes) -> Iterator[Part]:
         try:
@@ -170,7 +172,8 @@ class _Reader:
         if self.form == "crfsuite":
             return parse_crfsuite(lines)
         if self.form == "conllu":
-            return TokenFile(parse_conllu(lines), self.form, b"\t", block)
+            self.names = self.names or declared_names(lines)
+            return TokenFile(parse_conllu(lines, self.names), self.form, b"\t", block)
         sentences, separator = parse_columns(lines, self.columns, self.optional)
         self.columns, self.optional = tuple(sentences.columns), 0
         return TokenFile(sentences, self.form, separator, block)

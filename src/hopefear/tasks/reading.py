@@ -34,7 +34,8 @@ def read(
 
     Of examples, X is a sparse matrix, y an array of labels, and names are those of the columns
     where they have any. Of tokens, X is a list of lists of tokens (strings, or tuples of the
-    columns that names tells), y a list of lists of labels. Of lists of candidates, X is a list of
+    columns that names tells, of CoNLL-U ``word``, ``lemma`` … without ``id``), y a list of lists of
+    labels. Of lists of candidates, X is a list of
     dicts with ``candidates``, y a list of lists of costs, and names are those of features. Of
     treebanks, X is a list of lists of words as dicts, y a list of lists of ``(head, relation)``.
 
