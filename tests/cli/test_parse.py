@@ -174,7 +174,7 @@ def test_a_tagger_makes_the_tags(run, folder):
     out = predicted(run, "--tagger", "pos.model", model="raw.model", name="raw.conllu")
     assert out.split("\n")[0].split("\t")[6].isdecimal()
     status, _, err = run("predict", "--model", "raw.model", "--input", "raw.conllu")
-    assert status == 0 and "give --tagger MODEL" in err
+    assert status == 1 and "raw.conllu has no tags in the column" in err and "--tagger" in err
     status, _, err = run("predict", "--model", "raw.model", "--input", "new.conllu")
     assert status == 0 and "has learned from the tags of pos.model" in err
     status, _, err = run(*argv, "--tagger", "1.model", "--model", "x.model")
