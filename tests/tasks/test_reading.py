@@ -75,6 +75,21 @@ def test_a_tagger_reads_the_words_of_conllu(tmp_path: Path) -> None:
     assert hopefear.read(tmp_path / "data", column="form").X == [[("NOUN", "a")]]
 
 
+def test_json_lines_of_tokens(tmp_path: Path) -> None:
+    lines = '{"id": 1, "tokens": ["He", "runs"], "pos": ["P", "V"], "ner_tags": ["B-X", "O"]}\n'
+    path = saved(tmp_path, lines * 2)
+    X, y, names = hopefear.read(path)
+    assert (X, names) == ([[("He", "P"), ("runs", "V")]] * 2, ("word", "pos"))
+    assert hopefear.Tagger("perceptron").fit(X, y).predict(X) == y == [["B-X", "O"]] * 2
+    assert hopefear.read(path, "json", task="tag", column="pos").y == [["P", "V"]] * 2
+    numbers = saved(tmp_path, lines.replace('"B-X", "O"', "3, 0"), "numbers")
+    with pytest.raises(HopefearError, match=r"numbers:1: expected names of labels under ner_tags"):
+        hopefear.read(numbers)
+    assert hopefear.read(numbers, column="pos").X[0] == [("He", "3"), ("runs", "0")]
+    text = '{"text": "a word", "label": "x"}\n{"text": "more", "label": "y"}\n'
+    assert hopefear.read(saved(tmp_path, text)).y.tolist() == ["x", "y"]
+
+
 def test_lists_fit_a_reranker(tmp_path: Path) -> None:
     one = {"candidates": [{"text": "a", "cost": 0, "features": {"f": 1}}, {"text": "b", "cost": 1}]}
     path = saved(tmp_path, f"{json.dumps(one)}\n" * 2)

@@ -14,6 +14,7 @@ from hopefear.data.lists.files import read_lists
 from hopefear.data.sequences import Column
 from hopefear.data.sources import Source
 from hopefear.data.token_files import read_sentences, token_format
+from hopefear.data.token_objects import check_named
 from hopefear.data.treebank import MISSING, read_treebank
 from hopefear.errors import HopefearError
 
@@ -67,6 +68,8 @@ def tokens_in(source: Source, format: str, column: str | None = None, **how: Any
     if column is not None or len(inputs) > 1:
         if wanted not in columns:
             raise HopefearError(f"{source} has no column {wanted!r}; there are {', '.join(inputs)}")
+        if file.format == "json":
+            check_named(file, wanted)
         gold = columns[wanted]
         name = columns.aliases.get(wanted, wanted)
         inputs.remove("word" if name == "form" else name)

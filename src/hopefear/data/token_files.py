@@ -25,6 +25,7 @@ from hopefear.data.files import ReadReport, check_on_error, count_lines
 from hopefear.data.numbers import find_columns, find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.sources import BOM, Source, is_packed, load, pieces, utf8_wanted
+from hopefear.data.token_objects import begins_with_object, parse_objects
 from hopefear.data.token_stretches import by_stretches, while_read
 from hopefear.errors import HopefearError, InputError
 
@@ -64,8 +65,12 @@ def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> 
         return form
     if columns is not None:
         return "columns"
-    attributes = named_tokens(path) is None and has_attributes([*islice(Source(path).look(), 50)])
-    return named_tokens(path) or ("crfsuite" if attributes else "auto")
+    if named := named_tokens(path):
+        return named
+    first = [*islice(Source(path).look(), 50)]
+    if begins_with_object(b"\n".join(first)):
+        return "json"
+    return "crfsuite" if has_attributes(first) else "auto"
 
 
 @dataclass(frozen=True)
@@ -544,7 +549,7 @@ def _columns(width: int) -> str:
     return f"{width} column{'s' * (width != 1)}"
 
 
-FORMATS = ("auto", "columns", "conllu")
+FORMATS = ("auto", "columns", "conllu", "json")
 
 # What no one means by a word and a label: a number, then only column:value.
 _SVMLIGHT_LINE = re.compile(rb"[-+]?\d+(\.\d+)?([ \t]+\d+:[-+.\deE]+)+[ \t]*(#.*)?")
@@ -559,7 +564,7 @@ class TokenFile:
     ----------
     sentences : Sentences
         The tokens, with the line of each.
-    format : {"columns", "conllu"}
+    format : {"columns", "conllu", "json"}
         How they were written.
     separator : bytes
         What stands between columns: a tab or a blank.
@@ -598,11 +603,14 @@ def read_sentences(
     for ``form``. Comments, multiword tokens and empty nodes are no tokens. *CoNLL-U Plus* has the
     columns that its comment ``# global.columns = ID FORM …`` names.
 
+    *JSON lines* are objects with a list of strings under ``tokens`` and others as long, as
+    :func:`hopefear.data.token_objects.parse_objects` has them.
+
     Parameters
     ----------
     path : str or path
         Plain or compressed UTF-8 file; ``-`` is standard input.
-    format : {"auto", "columns", "conllu"}
+    format : {"auto", "columns", "conllu", "json"}
         ``auto`` goes by the name of the file and by its first token.
     columns : sequence of str, optional
         Names for the columns of a file of columns; it must have as many.
@@ -650,7 +658,10 @@ def read_sentences(
         if form == "columns":
             return parse_columns(lines, columns, optional, skip, comments)
         if columns is not None:
-            raise HopefearError(f"{name}: CoNLL-U has its own column names; leave out columns")
+            kind = "CoNLL-U" if form == "conllu" else "JSON"
+            raise HopefearError(f"{name}: {kind} has its own column names; leave out columns")
+        if form == "json":
+            return parse_objects(lines, MAX_SENTENCE_TOKENS), b"\t"
         return parse_conllu(lines, names), b"\t"
 
     ahead = None
@@ -683,5 +694,7 @@ def guessed(name: str, text: bytes, columns: Sequence[str] | None) -> str:
             "tokens, one to a line (format columns reads any columns as such)",
             f"{first[0].decode(errors='replace')[:20]}: svmlight, which train classify reads",
         )
+    if begins_with_object(text):
+        return "json"
     conllu = named_tokens(name) == "conllu" or _CONLLU_LINE.match(text) or declaration(text)
     return "conllu" if conllu else "columns"

@@ -104,6 +104,8 @@ def _task_of(source: Source, tasks: Sequence[str]) -> str:
         b"(" in line for line in spoken[1:3]
     ):
         return "rerank"  # as BLLIP's parser prints them
+    if re.match(rb"\s*\{.*\"(tokens|words)\"\s*:\s*\[", first) and "tag" in tasks:
+        return "tag"
     if "tag" not in tasks:
         return tasks[0]
     if named_tokens(source) or has_attributes(spoken) or first.startswith(b"-DOCSTART-"):

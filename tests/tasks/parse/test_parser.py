@@ -105,7 +105,7 @@ def test_what_a_parser_learned_from_must_be_there(tmp_path):
     words = [[word for word, _ in sentence] for sentence in X]
     parser = Parser("perceptron", **SMALL).fit(X, Y)
     for ask in (parser.predict, parser.predict_nbest, lambda words: parser.score(words, Y)):
-        with pytest.raises(ArgumentError, match="X has no tags in the column xpos.*a tagger"):
+        with pytest.raises(ArgumentError, match=r"X has no tags in the column xpos.*a tagger"):
             ask(words)
     with pytest.raises(HopefearError, match="no tags in the column xpos"):
         parser.model_.parse(Treebank.bare(sentences_of(words)))
