@@ -52,8 +52,8 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
     with head_of(args) as head:
         _whole_sentences(head, b"\n" if form == "json" else b"\n\n")
         start = read_text(head, form, ReadReport(), **how)
-    name, gold = start.column(args.column)
-    schemes = schemes_of(start, gold, args.scheme, args.convert, args.scheme_errors)
+        name, gold = start.column(args.column)
+        schemes = schemes_of(start, gold, args.scheme, args.convert, args.scheme_errors)
     source = Source(args, start, name, gold, features_named(args, start, gold))
     inputs = source.inputs(*first_learner(args))
     if inputs is not source.templates:
