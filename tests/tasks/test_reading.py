@@ -87,7 +87,10 @@ def test_json_lines_of_tokens(tmp_path: Path) -> None:
         hopefear.read(numbers)
     assert hopefear.read(numbers, column="pos").X[0] == [("He", "3"), ("runs", "0")]
     text = '{"text": "a word", "label": "x"}\n{"text": "more", "label": "y"}\n'
-    assert hopefear.read(saved(tmp_path, text)).y.tolist() == ["x", "y"]
+    for form in ("auto", "json"):
+        assert hopefear.read(saved(tmp_path, text), form).y.tolist() == ["x", "y"]
+    both = '{"text": "He runs", "tokens": ["He", "runs"], "label": "x"}\n'
+    assert hopefear.read(saved(tmp_path, both + both.replace('"x"', '"y"'))).X.shape[0] == 2
 
 
 def test_lists_fit_a_reranker(tmp_path: Path) -> None:
