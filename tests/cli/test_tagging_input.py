@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import hopefear
 from hopefear.cli import main
 
 pytestmark = pytest.mark.interpreted
@@ -210,3 +211,22 @@ def test_headers_and_numbered_tokens(refused, tmp_path, capsys):
     out, err = capsys.readouterr()
     assert json.loads(out)["tokens"] == 4
     assert "good.txt:1: 'Word POS Tag' names the columns and is no token" in err
+
+
+def test_conllu_plus_by_its_columns(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = ["# global.columns = ID FORM UPOS PARSEME:MWE", "1\tgive\tVERB\t1:VPC", "2\tup\tADP\t1",
+             "", "1\tgo\tVERB\t*", ""] * 2  # fmt: skip
+    (tmp_path / "a.cupt").write_text("\n".join(lines) + "\n")
+    train = ["train", "tag", "--train", "a.cupt", "--learner", "perceptron", "--epochs", "3"]
+    for column, labels in (("upos", {"VERB", "ADP"}), ("PARSEME:MWE", {"1:VPC", "1", "*"})):
+        assert main([*train, "--column", column, "--model", "m", "--quiet"]) == 0
+        assert set(hopefear.load("m").classes_) == labels
+        capsys.readouterr()
+        assert main(["predict", "--model", "m", "--input", "a.cupt", "--quiet"]) == 0
+        assert capsys.readouterr().out == (tmp_path / "a.cupt").read_text()
+        assert main(["evaluate", "--model", "m", "--data", "a.cupt", "--quiet", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["accuracy"] == 100.0
+    (tmp_path / "a.cupt").write_text("# global.columns = ID FORM\n1\tgo\n")
+    assert main([*train, "--model", "m", "--quiet"]) == 1
+    assert "has no column 'upos'; there are id, form" in capsys.readouterr().err

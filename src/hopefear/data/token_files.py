@@ -646,7 +646,7 @@ def read_sentences(
     def lines_of(text: bytes, report: ReadReport) -> Lines:
         return Lines.of(text, name, on_error == "skip", report)
 
-    names = NAMES
+    names: tuple[str, ...] = NAMES
 
     def form_of(lines: Lines) -> str:
         nonlocal names
