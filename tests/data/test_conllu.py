@@ -234,10 +234,11 @@ def treebanks(draw: st.DrawFn) -> tuple[list[str], list[str]]:
     lines, words = [], []
     for _ in range(draw(st.integers(1, 3))):
         lines += ["# " + c for c in draw(st.lists(TEXT, max_size=2))]
-        size = draw(st.integers(1, 4))
+        size, last = draw(st.integers(1, 4)), 0
         for i in range(1, size + 1):
-            if i < size and draw(st.booleans()):
-                lines.append(row(f"{i}-{draw(st.integers(i + 1, size))}", draw(TEXT)))
+            if last < i < size and draw(st.booleans()):
+                last = draw(st.integers(i + 1, size))
+                lines.append(row(f"{i}-{last}", draw(TEXT)))
             words.append(draw(TEXT))
             lines.append(row(str(i), words[-1], misc=draw(TEXT)))
             lines += [row(f"{i}.{j + 1}") for j in range(draw(st.integers(0, 2)))]
