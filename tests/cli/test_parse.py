@@ -177,7 +177,17 @@ def test_a_tagger_makes_the_tags(run, folder):
     assert out.split("\n")[0].split("\t")[6].isdecimal()
     rich = re.sub(r"(?m)^(\d+(\t[^\t]+){4})\t[^\t]+", r"\1\tA=b", Path("train.conllu").read_text())
     (folder / "rich.conllu").write_text(rich)
-    more = ("--train", "rich.conllu", "--order", 1, "--model", "rich.model")
+    (folder / "rich.toml").write_text('arc = ["h.tag m.tag", "h.lemma", "m.morph h.tag"]\n')
+    more = (
+        "--train",
+        "rich.conllu",
+        "--order",
+        1,
+        "--features",
+        "rich.toml",
+        "--model",
+        "rich.model",
+    )
     assert run("train", "parse", *SMALL, *more)[0] == 0
     for argv_ in (("predict", "--input"), ("evaluate", "--json", "--data")):
         status, _, err = run(*argv_, "new.conllu", "--model", "rich.model", "--tagger", "pos.model")
