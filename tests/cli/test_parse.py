@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -173,8 +175,25 @@ def test_a_tagger_makes_the_tags(run, folder):
     (folder / "raw.conllu").write_text(raw)
     out = predicted(run, "--tagger", "pos.model", model="raw.model", name="raw.conllu")
     assert out.split("\n")[0].split("\t")[6].isdecimal()
+    rich = re.sub(r"(?m)^(\d+(\t[^\t]+){4})\t[^\t]+", r"\1\tA=b", Path("train.conllu").read_text())
+    (folder / "rich.conllu").write_text(rich)
+    (folder / "rich.toml").write_text('arc = ["h.tag m.tag", "h.lemma", "m.morph h.tag"]\n')
+    more = (
+        "--train",
+        "rich.conllu",
+        "--order",
+        1,
+        "--features",
+        "rich.toml",
+        "--model",
+        "rich.model",
+    )
+    assert run("train", "parse", *SMALL, *more)[0] == 0
+    for argv_ in (("predict", "--input"), ("evaluate", "--json", "--data")):
+        status, _, err = run(*argv_, "new.conllu", "--model", "rich.model", "--tagger", "pos.model")
+        assert status == 0 and err.count("warning: new.conllu has no lemma and feats, from") == 1
     status, _, err = run("predict", "--model", "raw.model", "--input", "raw.conllu")
-    assert status == 0 and "give --tagger MODEL" in err
+    assert status == 1 and "raw.conllu has no tags in the column" in err and "--tagger" in err
     status, _, err = run("predict", "--model", "raw.model", "--input", "new.conllu")
     assert status == 0 and "has learned from the tags of pos.model" in err
     status, _, err = run(*argv, "--tagger", "1.model", "--model", "x.model")

@@ -63,6 +63,15 @@ def test_sentences_are_left_out_or_refused(files, capsys) -> None:
         "raise", status=1)  # fmt: skip
 
 
+def test_a_stray_label_is_named_not_followed(files, capsys) -> None:
+    (files / "train.txt").write_text(GOOD + "Rome S-LOC\nsees O\n\n")
+    _, err = train(capsys, status=1)
+    assert "train.txt:51: expected" in err and "scheme BIO, as 41 others are, found 'S-LOC'" in err
+    assert "--scheme-errors skip" in err
+    result, err = train(capsys, "--scheme-errors", "skip")
+    assert (result["scheme"], result["mended"], result["sentences"]) == ("bio", 1, 10)
+
+
 def test_no_scheme_keeps_the_features(files, capsys) -> None:
     assert train(capsys)[0]["feature_set"] == "ner"
     result, _ = train(capsys, "--scheme", "none")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+import hopefear
 from hopefear.cli import main
 
 pytestmark = pytest.mark.interpreted
@@ -142,3 +145,88 @@ def test_a_very_long_sentence_is_tagged(tmp_path, capsys, model):
     out = tmp_path / "out.txt"
     assert main(["predict", "--model", str(model), "--input", str(path), "--output", str(out)]) == 0
     assert out.read_bytes().count(b"He PRP ") == n
+
+
+def objects(name, *rows):
+    with open(name, "w") as file:
+        for tokens, tags in rows * 4:
+            file.write(json.dumps({"tokens": tokens.split(), "ner_tags": tags}) + "\n")
+
+
+NER = [("Ann sees Rome .", ["B-PER", "O", "B-LOC", "O"]), ("Bo sleeps", ["B-PER", "O"])]
+
+
+@pytest.mark.parametrize("how", [(), ("--stream",), ("--cache", "cache")])
+def test_json_lines_of_tokens(tmp_path, monkeypatch, capsys, how):
+    def run(*argv, status=0):
+        capsys.readouterr()
+        assert main([*argv]) == status
+        return capsys.readouterr()
+
+    monkeypatch.chdir(tmp_path)
+    objects("a.jsonl", *NER)
+    train = ("train", "tag", "--train", "a.jsonl", "--learner", "perceptron", "--quiet")
+    run(*train, "--model", "m", *how)
+    scores = json.loads(run("evaluate", "--model", "m", "--data", "a.jsonl", "--json").out)
+    assert (scores["sentences"], scores["f1"]) == (8, 100.0)
+    bare = json.dumps({"id": 1, "tokens": ["Ann", "sleeps"]})
+    (tmp_path / "new.jsonl").write_text(f"{bare}\n{bare}")
+    predict = ("predict", "--model", "m", "--input", "new.jsonl", "--quiet")
+    for more in ((), ("--stream",)):
+        lines = run(*predict, *more).out.split("\n")
+        assert json.loads(lines[0]) == {**json.loads(bare), "ner_tags": ["B-PER", "O"]}
+        assert lines[0] == lines[1] and lines[2:] in ([], [""])
+    (answer, _) = map(json.loads, run(*predict, "--proba").out.splitlines())
+    assert answer["spans"][0]["label"] == "PER" and answer["tokens"][0]["probability"] > 0
+    assert len(run(*predict, "--nbest", "2").out.splitlines()) == 4
+    assert run(*predict, "--output-format", "columns").out.startswith("Ann\tB-PER\n")
+    (tmp_path / "new.txt").write_text("Ann\nsleeps\n")
+    assert run(*predict[:4], "new.txt", "--quiet").out == "Ann B-PER\nsleeps O\n"
+    # Numbers are names of labels that their data set alone can tell.
+    objects("n.jsonl", ("Ann sees", [3, 0]))
+    for argv in ((*train[:3], "n.jsonl", "--model", "x", *how),
+                 ("evaluate", "--model", "m", "--data", "n.jsonl")):  # fmt: skip
+        assert "n.jsonl:1: expected names of labels under ner_tags" in run(*argv, status=1).err
+    run("predict", "--model", "m", "--input", "n.jsonl", "--quiet")
+
+
+def test_a_model_of_columns_tags_json_lines(tmp_path, monkeypatch, capsys, model):
+    monkeypatch.chdir(tmp_path)
+    line = {"tokens": ["He", "sleeps"], "pos": ["PRP", "VBZ"]}
+    (tmp_path / "new.jsonl").write_text(json.dumps(line))
+    capsys.readouterr()
+    assert main(["predict", "--model", str(model), "--input", "new.jsonl", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out) == {**line, "label": ["B-NP", "B-VP"]}
+    (tmp_path / "new.jsonl").write_text(json.dumps({"tokens": ["He"]}))
+    assert main(["predict", "--model", str(model), "--input", "new.jsonl", "--quiet"]) == 1
+    assert "pos" in capsys.readouterr().err
+
+
+def test_headers_and_numbered_tokens(refused, tmp_path, capsys):
+    (tmp_path / "bad.txt").write_text("id\tword\tlabel\n1\tHe\tO\n2\tsleeps\tO\n3\t.\tO\n")
+    refused("bad.txt:1: expected words in the first column", "--columns id,word,label")
+    (tmp_path / "good.txt").write_bytes(b"Word POS Tag\n" + GOOD)
+    train = ["train", "tag", "--train", "good.txt", "--learner", "perceptron", "--epochs", "1"]
+    assert main([*train, "--model", "m", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["tokens"] == 4
+    assert "good.txt:1: 'Word POS Tag' names the columns and is no token" in err
+
+
+def test_conllu_plus_by_its_columns(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = ["# global.columns = ID FORM UPOS PARSEME:MWE", "1\tgive\tVERB\t1:VPC", "2\tup\tADP\t1",
+             "", "1\tgo\tVERB\t*", ""] * 2  # fmt: skip
+    (tmp_path / "a.cupt").write_text("\n".join(lines) + "\n")
+    train = ["train", "tag", "--train", "a.cupt", "--learner", "perceptron", "--epochs", "3"]
+    for column, labels in (("upos", {"VERB", "ADP"}), ("PARSEME:MWE", {"1:VPC", "1", "*"})):
+        assert main([*train, "--column", column, "--model", "m", "--quiet"]) == 0
+        assert set(hopefear.load("m").classes_) == labels
+        capsys.readouterr()
+        assert main(["predict", "--model", "m", "--input", "a.cupt", "--quiet"]) == 0
+        assert capsys.readouterr().out == (tmp_path / "a.cupt").read_text()
+        assert main(["evaluate", "--model", "m", "--data", "a.cupt", "--quiet", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["accuracy"] == 100.0
+    (tmp_path / "a.cupt").write_text("# global.columns = ID FORM\n1\tgo\n")
+    assert main([*train, "--model", "m", "--quiet"]) == 1
+    assert "has no column 'upos'; there are id, form" in capsys.readouterr().err

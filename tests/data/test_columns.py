@@ -67,6 +67,61 @@ def test_comments_by_decree(tmp_path: Path) -> None:
         read_sentences(saved(tmp_path, b"# x\na b c\n"), comments=False)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("header", ["word\tpos\tlabel", "Token\tPOS_tag\tNER-tags", "form pos tag"])
+def test_a_first_line_that_names_columns_is_no_token(
+    tmp_path: Path, header: str, n_jobs: int
+) -> None:
+    glue = "\t" if "\t" in header else " "
+    rows = [glue.join(row) + "\n" for row in (("He", "PRP", "O"), ("ran", "VB", "O"))]
+    content = f"# one file of tokens\n{header}\n{''.join(rows)}\n{header}\n{rows[0]}".encode()
+    report = ReadReport()
+    file = read_sentences(saved(tmp_path, content), report=report, n_jobs=n_jobs)
+    assert list(file.sentences.columns) == ["word", "pos", "label"]
+    assert tokens(file) == [[("He", "PRP", "O"), ("ran", "VB", "O")], [("He", "PRP", "O")]]
+    assert [note.partition(" ")[0] for note in report.notes] == [f"{tmp_path}/a.txt:2:"]
+    assert "names the columns and is no token" in report.notes[0]
+    assert written(file) == content
+    named = read_sentences(saved(tmp_path, content), columns=("w", "p", "y"), n_jobs=n_jobs)
+    assert named.sentences.columns["w"].texts() == ["He", "ran", "He"]
+
+
+@pytest.mark.parametrize(
+    "content", ["word\tpos\na\tneg\nb\tpos\n", "the label\na b\n", "form\na\n"]
+)
+def test_words_like_names_of_columns_are_tokens(tmp_path: Path, content: str) -> None:
+    file = read_sentences(saved(tmp_path, content.encode()))
+    assert file.sentences.n_tokens == content.count("\n")
+
+
+GERMEVAL = """#\thttp://de.wikipedia.org/wiki/Manfred_Korfmann [2009-10-17]
+1\tEr\tO\tO
+2\tmag\tO\tO
+3\tUlm\tB-LOC\tO
+
+#\thttp://de.wikipedia.org/wiki/Ulm [2009-10-17]
+1\tUlm\tB-LOC\tO
+2\t#\tO\tO
+"""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_comments_behind_a_tab_and_numbers_of_tokens(tmp_path: Path, n_jobs: int) -> None:
+    path = saved(tmp_path, GERMEVAL.encode())
+    file = read_sentences(path, columns=("id", "word", "label", "inner"), n_jobs=n_jobs)
+    assert file.sentences.columns["word"].texts() == ["Er", "mag", "Ulm", "Ulm", "#"]
+    assert file.sentences.starts.tolist() == [0, 3, 5]
+    assert written(file) == GERMEVAL.encode()
+    wanted = r"a.txt:2: expected words in the first column.*--columns id,word,2,label"
+    with pytest.raises(InputError, match=wanted):
+        read_sentences(path, n_jobs=n_jobs)
+    with pytest.raises(InputError, match=r"a.txt:1: .*--columns id,word,tag\), found 'id\\tform"):
+        read_sentences(saved(tmp_path, b"id\tform\ttag\n1\tHe\tO\n2\truns\tO\n"))
+    sentences = read_sentences(saved(tmp_path, b"#\tSYM\nfive\tCD\n")).sentences
+    assert sentences.columns["word"].texts() == ["#", "five"]
+    assert read_sentences(saved(tmp_path, b"#\tSYM\n")).sentences.n_tokens == 1
+
+
 @pytest.mark.parametrize("mark", [b"", token_files.BOM])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("tail", [True, False])

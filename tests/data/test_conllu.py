@@ -12,6 +12,7 @@ from places import DATA
 
 from hopefear.data.files import ReadReport
 from hopefear.data.token_files import read_sentences
+from hopefear.data.token_stream import read_parts
 from hopefear.data.write_tokens import with_columns
 from hopefear.errors import HopefearError, InputError
 
@@ -91,6 +92,17 @@ def test_columns_are_replaced_or_entered_in_misc(tmp_path: Path, end: str) -> No
         ([row("1-1"), row("1")], ":1: expected a multiword token"),
         ([row("1"), row("2.1")], ":2: expected the id 1.1, or a later one"),
         ([row("1"), row("1.0")], ":2: expected the id 1.1, or a later one"),
+        ([row("1"), row("1.2"), row("1.1")], ":3: expected the id 1.1, or a later one"),
+        ([row("1"), row("1.1"), row("1.1")], ":3: expected the id 1.1, or a later one"),
+        ([row("01"), row("2")], ":1: expected the id 1, found '01'"),
+        ([row("1-02"), row("1"), row("2")], ":1: expected the id 1, found '1-02'"),
+        ([row("1"), row("1.01")], ":2: expected the id 2, found '1.01'"),
+        (
+            [row("1-2"), row("1"), row("2-3"), row("2"), row("3")],
+            ":3: expected a multiword token that spans words from 2 up to 3 at most, none of them "
+            "in another, found '2-3'",
+        ),
+        ([row("1-2"), row("1-2"), row("1"), row("2")], ":2: expected a multiword token"),
         ([row("1"), "2\tw\t_"], ":2: expected 10 columns separated by tabs, found '3: 2"),
         ([row("1"), "2 w _ _ _ _ _ _ _ _"], ":2: expected 10 columns separated by tabs"),
         ([row("1"), row("2", "")], ":2: expected text in every column"),
@@ -105,6 +117,12 @@ def test_bad_lines_are_named(tmp_path: Path, lines: list[str], message: str) -> 
     assert str(caught.value).startswith(f"{path}{message}")
 
 
+def test_multiword_tokens_and_empty_nodes_may_follow_each_other(tmp_path: Path) -> None:
+    ids = ["0.1", "0.3", "1-2", "1", "2", "2.1", "2.2", "3-4", "3", "3.1", "4"]
+    lines = [*map(row, ids), "", *map(row, ids)]
+    assert read_sentences(saved(tmp_path, lines)).sentences.starts.tolist() == [0, 4, 8]
+
+
 def test_broken_text_and_skipping(tmp_path: Path) -> None:
     path = saved(
         tmp_path, [row("1", "a"), "", row("1", "b"), row("3"), row("9"), "", row("1", "c")]
@@ -117,6 +135,70 @@ def test_broken_text_and_skipping(tmp_path: Path) -> None:
     assert s.columns["form"].texts() == ["a", "c"]
     assert s.starts.tolist() == [0, 1, 2]
     assert (report.rows, report.skipped) == (2, 2)
+
+
+PLUS = [
+    "# global.columns = UPOS ID form MISC PARSEME:MWE",
+    "# text = a b",
+    "_\t1-2\tab\t_\t*",
+    "X\t1\ta\t_\t1:LVC",
+    "Y\t2\tb\tOld=1\t1",
+    "",
+    "X\t1\tc\t_\t*",
+    "",
+]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("name", ["a.cupt", "a.conllup", "a.conllu.gz"])
+def test_conllu_plus_has_the_columns_it_declares(tmp_path: Path, name: str, n_jobs: int) -> None:
+    path = saved(tmp_path, PLUS, name)
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    file = read_sentences(path, n_jobs=n_jobs)
+    columns = file.sentences.columns
+    assert list(columns) == ["upos", "id", "form", "misc", "PARSEME:MWE"]
+    assert columns["word"].texts() == ["a", "b", "c"]
+    assert columns["PARSEME:MWE"].texts() == columns["4"].texts() == ["1:LVC", "1", "*"]
+    parts = [part.file.sentences for part in read_parts(path, piece_bytes=1) if part.file]
+    assert [part.columns["upos"].texts() for part in parts] == [["X", "Y"], ["X"]]
+    made = b"".join(with_columns(file, {"upos": ["A", "B", "C"], "P": ["1", "2", "3"]})).decode()
+    assert made.split("\n")[3:5] == ["A\t1\ta\tP=1\t1:LVC", "B\t2\tb\tOld=1|P=2\t1"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["# global.columns = ID UPOS"], ":1: expected different names of columns in global.col"),
+        (["#", "# global.columns = FORM ID FORM"], ":2: expected different names of columns"),
+        (["# global.columns ="], ":1: expected different names of columns"),
+        ([*PLUS, "X\t1\tc\t_"], ":9: expected 5 columns separated by tabs, found '4: X"),
+        ([*PLUS, "X\t2\tc\t_\t*"], ":9: expected the id 1, found '2'"),
+        ([*PLUS, "# global.columns = ID FORM"], ":9: expected the columns of the whole file, upos"),
+        ([row("1"), "", PLUS[0], PLUS[3]], ":3: expected the columns of the whole file, id form"),
+    ],
+)
+def test_columns_that_cannot_be_mapped(tmp_path: Path, lines: list[str], message: str) -> None:
+    path = saved(tmp_path, lines)
+    for read in (read_sentences, lambda path: [*read_parts(path)]):
+        with pytest.raises(InputError) as caught:
+            read(path)
+        assert str(caught.value).startswith(f"{path}{message}")
+
+
+def test_conllu_plus_may_lack_ids_and_a_place_for_more(tmp_path: Path) -> None:
+    path = saved(tmp_path, ["# global.columns = FORM X", "a\t1", "b\t2", "", "c\t3"])
+    file = read_sentences(path)
+    assert file.sentences.starts.tolist() == [0, 2, 3]
+    assert b"a\t7\n" in b"".join(with_columns(file, {"X": ["7", "8", "9"]}))
+    with pytest.raises(HopefearError, match="has neither a column upos nor MISC"):
+        with_columns(file, {"upos": ["X"] * 3})
+
+
+def test_many_blank_lines_before_the_first_word(tmp_path: Path) -> None:
+    # A pattern that tried all ways to split them would not end.
+    assert read_sentences(saved(tmp_path, [""] * 60 + [row("1")])).format == "conllu"
+    assert read_sentences(saved(tmp_path, [""] * 60 + ["a b"])).format == "columns"
 
 
 def test_which_columns_can_be_written(tmp_path: Path) -> None:
@@ -152,10 +234,11 @@ def treebanks(draw: st.DrawFn) -> tuple[list[str], list[str]]:
     lines, words = [], []
     for _ in range(draw(st.integers(1, 3))):
         lines += ["# " + c for c in draw(st.lists(TEXT, max_size=2))]
-        size = draw(st.integers(1, 4))
+        size, last = draw(st.integers(1, 4)), 0
         for i in range(1, size + 1):
-            if i < size and draw(st.booleans()):
-                lines.append(row(f"{i}-{draw(st.integers(i + 1, size))}", draw(TEXT)))
+            if last < i < size and draw(st.booleans()):
+                last = draw(st.integers(i + 1, size))
+                lines.append(row(f"{i}-{last}", draw(TEXT)))
             words.append(draw(TEXT))
             lines.append(row(str(i), words[-1], misc=draw(TEXT)))
             lines += [row(f"{i}.{j + 1}") for j in range(draw(st.integers(0, 2)))]

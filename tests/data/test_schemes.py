@@ -137,6 +137,19 @@ def test_detection(labels, scheme):
     assert detect_scheme(labels) == scheme
 
 
+@pytest.mark.parametrize("errors", ["begin", "raise"])
+@pytest.mark.parametrize("odd", ["S-X", "E-X", "U-X"])
+@pytest.mark.parametrize("k", [1, 150])
+def test_one_stray_label_does_not_change_the_scheme(odd, k, errors):
+    labels = ["B-X", "O", "O", "B-X", "I-X", "O"] * 50
+    labels[k] = odd
+    words = f"a label of the scheme BIO, as 299 others are, found '{odd}'"
+    with pytest.raises(InputError, match=words) as caught:
+        detect_scheme(labels, place=lambda k: ("a.txt", k + 1), errors=errors)
+    assert caught.value.line == k + 1
+    assert detect_scheme(labels, errors="skip") == "bio"
+
+
 def test_detection_looks_at_sentences():
     labels = ["O", "B-X", "I-X"]
     assert detect_scheme(labels, [0, 1, 3]) == "bio"

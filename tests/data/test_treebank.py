@@ -23,8 +23,10 @@ from hopefear.data.treebank import (
     parse_treebank,
     projectivise,
     read_treebank,
+    with_trees,
     write_trees,
 )
+from hopefear.data.treebank_parts import TreebankParts
 from hopefear.errors import HopefearError, InputError
 
 pytestmark = pytest.mark.interpreted
@@ -390,3 +392,27 @@ def test_treebanks_of_the_reproductions(name: str, tmp_path: Path) -> None:
     labels = None if format == "columns" else bank.relations
     write_trees(tmp_path / "out", bank, bank.heads, labels)
     assert (tmp_path / "out").read_bytes() == load(path)
+
+
+PLUS = (
+    b"# global.columns = ID FORM DEPREL HEAD X\n1-2\tab\t_\t_\t_\n"
+    b"1\ta\tdet\t2\tu\n2\tb\troot\t0\tv\n\n"
+)
+
+
+def test_conllu_plus_is_a_treebank(tmp_path: Path) -> None:
+    bank = parse_treebank(PLUS + PLUS)
+    assert (bank.format, bank.heads.tolist()) == ("conllu", [2, 0, 2, 0])
+    assert bank.relations.texts()[:2] == ["det", "root"]
+    assert b"".join(with_trees(bank, [0, 1, 0, 1], ["root", "x"] * 2)).split(b"\n")[2:4] == [
+        b"1\ta\troot\t0\tu",
+        b"2\tb\tx\t1\tv",
+    ]
+    path = tmp_path / "a.cupt"
+    path.write_bytes(PLUS + PLUS)
+    parts = TreebankParts(path, piece_bytes=1)
+    assert [part.heads.tolist() for part in parts] == [[2, 0]] * 2 and parts.format == "conllu"
+    bare = PLUS.replace(b"HEAD", b"_", 1)
+    with pytest.raises(InputError, match=r"memory: expected a column HEAD in global\.columns"):
+        parse_treebank(bare)
+    assert parse_treebank(bare, heads=False).n_tokens == 2

@@ -10,7 +10,7 @@ import pytest
 from template_reference import decoded, sentences_of
 
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.templates import TemplateFeatures, load_templates, parse_templates
+from hopefear.features.templates import TemplateFeatures, load_templates, parse_templates, views
 
 pytestmark = pytest.mark.interpreted
 
@@ -100,11 +100,12 @@ def test_a_line_without_macros_is_a_bias() -> None:
     ("text", "message"),
     [
         (FILE, r"template:7: expected a template that begins with U, B or \*"),
-        ("U1:%x[0,0]\nU2:%X[0,0]", r"template:2: expected only %x.*found '%X"),
-        ('U1:%m[0,0,"^A"]', r"template:1: expected only %x"),
-        ("U1:%t[0,0]", "expected only %x"),
-        ("U1:%x[0]", r"expected only %x.*found '%x\[0\]'"),
-        ("U1:%x[@0,0]", "expected only %x"),
+        ("U1:%x[0,0]\nU2:%y[0,0]", r"template:2: expected %x\[row,column\], or.*found '%y"),
+        ('U1:%m[0,0,"**"]', r"template:1: expected a pattern of Wapiti's, found \"'\*' without"),
+        ('U1:%x[0,0,"A"]', r"expected %x\[row,column\], or"),
+        ("U1:%t[0,0]", r"expected %x\[row,column\], or"),
+        ("U1:%x[0]", r"expected %x\[row,column\], or.*found '%x\[0\]'"),
+        ("U1:%x[@0,0]", r"expected %x\[row,column\], or"),
         ("U1:%x[9999,0]", "expected rows from -1000 to 1000"),
         ("U1:%x[" + "9" * 5000 + ",0]", "expected rows"),
         ("U1:%x[0,9999]", "expected columns from 0 to 999"),
@@ -113,6 +114,58 @@ def test_a_line_without_macros_is_a_bias() -> None:
 def test_what_is_no_template_is_refused_with_its_line(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_templates(text, "template")
+
+
+WAPITI = """\
+*
+
+U:wrd X=%X[ 0,0]
+U:wrd-2 L=%X[-1,0]/%x[ 0,0]
+*:Pre-2 X=%m[ 0,0,"^.?.?"]
+U:Suf-3 X=%M[ 0,0,".?.?.?$"]
+*:AllC? X=%t[ 0,0,"^\\u*$"]
+U:Punc? R=%T[ 1,0,"\\p"]
+"""
+
+
+def test_patterns_of_wapiti() -> None:
+    templates = parse_templates(WAPITI, "pattern")
+    assert templates.transitions and len(templates) == 7
+    text = sentences_of([[("The", "D"), ("EU", "N"), ("IL-2", "N")]], "word", "pos")
+    features, attributes = TemplateFeatures.fit_encode(templates, text)
+    second = ["*", "U:wrd X=eu", "U:wrd-2 L=the/EU", "*:Pre-2 X=EU", "U:Suf-3 X=eu"]
+    third = ["*", "U:wrd X=il-2", "U:wrd-2 L=eu/IL-2", "*:Pre-2 X=IL", "U:Suf-3 X=l-2"]
+    assert names(features.name, *attributes[:3])[1:] == [
+        [*second, "*:AllC? X=true", "U:Punc? R=true"],
+        [*third, "*:AllC? X=false", "U:Punc? R=_B+1"],
+    ]
+    again = TemplateFeatures.from_parts(
+        json.loads(json.dumps(features.to_header())), features.arrays()
+    )
+    assert again.encode(text).indices.tolist() == attributes.indices.tolist()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        (".?.?$", "a", "a"),
+        ("^.?.?", "abc", "ab"),
+        ("a*", "aab", ""),  # as few as will do
+        ("a*b", "caab", "aab"),
+        ("\\u\\l", "aBcD", "Bc"),
+        ("\\D\\d*$", "ab12", "b12"),
+        ("\\.x?$", "a.x", ".x"),
+        ("a$b", "a$b", "a$b"),
+        ("\\$", "5$", "$"),
+        ("^b", "ab", None),
+        ("^$", "", ""),
+        ("\\u", "Ä", None),  # classes are those of ASCII, as there
+        (".*" * 40 + "b", "a" * 2000, None),  # time grows with the length alone
+    ],
+)
+def test_patterns_match_as_wapiti_matches(pattern: str, text: str, found: str | None) -> None:
+    assert views.match(text, pattern) == (found or "",)
+    assert views.is_match(text, pattern) == ("false" if found is None else "true",)
 
 
 def test_a_column_too_far_is_refused() -> None:

@@ -199,3 +199,10 @@ def test_inspect_writes_it_and_the_readers_need_nothing_of_ours(tmp_path, monkey
         names = {line.split()[1].partition(".")[0] for line in text.splitlines()
                  if line.startswith(("import ", "from "))}  # fmt: skip
         assert names <= sys.stdlib_module_names
+
+
+def test_patterns_of_wapiti_are_not_exported():
+    templates = parse_templates('U:%m[0,0,".?$"]')
+    tagger = Tagger("perceptron", features=templates, columns="word", epochs=1)
+    with pytest.raises(HopefearError, match=r"template 'U:%m.*are not exported"):
+        portable(tagger.fit([["a", "b"]], [["A", "B"]]).model_)

@@ -44,12 +44,53 @@ def test_tokens_fit_a_tagger(tmp_path: Path) -> None:
     assert hopefear.Tagger("perceptron", columns=names).fit(X, y).predict(X) == y
     assert hopefear.Tagger("perceptron").fit(X, y).predict(X) == y
     X, y, names = hopefear.read(saved(tmp_path, conllu, "a.conllu"))
-    assert y == [["PRON"], ["INTJ"]] and names[:2] == ("id", "form")
+    assert y == [["PRON"], ["INTJ"]]
+    assert names == ("word", "lemma", "xpos", "feats", "head", "deprel", "deps", "misc")
+    assert X[0][0][:3] == ("He", "he", "PRP")
     assert hopefear.read(tmp_path / "a.conllu", column="xpos").y == [["PRP"], ["UH"]]
     X, y, names = hopefear.read(saved(tmp_path, crfsuite))
     assert X[1] == [{"w=She": 1.0, "len": 2.0}] and names == ()
     assert hopefear.Tagger("perceptron").fit(X, y).predict(X) == y
     assert hopefear.read(saved(tmp_path, "one\ntwo\n"), "columns").y is None
+
+
+def test_a_tagger_reads_the_words_of_conllu(tmp_path: Path) -> None:
+    words = {"a": "DET", "dog": "NOUN", "barks": "VERB"}
+    orders = ["a dog barks", "barks a dog", "dog barks a"]
+    rows = "\n".join(
+        "".join(
+            f"{k}\t{word}\t_\t{words[word]}\t_\t_\t0\t_\t_\t_\n"
+            for k, word in enumerate(order.split(), 1)
+        )
+        for order in orders
+    )
+    X, y, names = hopefear.read(saved(tmp_path, rows, "a.conllu"))
+    questions = [[("dog", *["_"] * 7)], [("a", *["_"] * 7)]]
+    for how in ({}, {"columns": names}):
+        tagger = hopefear.Tagger("perceptron", **how).fit(X, y)
+        assert tagger.predict(questions) == [["NOUN"], ["DET"]]
+    plus = "# global.columns = FORM ID UPOS X:Y\ndog\t1\tNOUN\ta\n"
+    X, y, names = hopefear.read(saved(tmp_path, plus))
+    assert (X, y, names) == ([[("dog", "a")]], [["NOUN"]], ("word", "X:Y"))
+    assert hopefear.read(tmp_path / "data", column="form").X == [[("NOUN", "a")]]
+
+
+def test_json_lines_of_tokens(tmp_path: Path) -> None:
+    lines = '{"id": 1, "tokens": ["He", "runs"], "pos": ["P", "V"], "ner_tags": ["B-X", "O"]}\n'
+    path = saved(tmp_path, lines * 2)
+    X, y, names = hopefear.read(path)
+    assert (X, names) == ([[("He", "P"), ("runs", "V")]] * 2, ("word", "pos"))
+    assert hopefear.Tagger("perceptron").fit(X, y).predict(X) == y == [["B-X", "O"]] * 2
+    assert hopefear.read(path, "json", task="tag", column="pos").y == [["P", "V"]] * 2
+    numbers = saved(tmp_path, lines.replace('"B-X", "O"', "3, 0"), "numbers")
+    with pytest.raises(HopefearError, match=r"numbers:1: expected names of labels under ner_tags"):
+        hopefear.read(numbers)
+    assert hopefear.read(numbers, column="pos").X[0] == [("He", "3"), ("runs", "0")]
+    text = '{"text": "a word", "label": "x"}\n{"text": "more", "label": "y"}\n'
+    for form in ("auto", "json"):
+        assert hopefear.read(saved(tmp_path, text), form).y.tolist() == ["x", "y"]
+    both = '{"text": "He runs", "tokens": ["He", "runs"], "label": "x"}\n'
+    assert hopefear.read(saved(tmp_path, both + both.replace('"x"', '"y"'))).X.shape[0] == 2
 
 
 def test_lists_fit_a_reranker(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from pathlib import Path
 
 from hopefear.cli import options
@@ -90,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
         if not errors:
             console.say("the models have been read again")
 
+    warnings.simplefilter("once", UserWarning)  # what words lack is not told for every request
     with server.listen(args.host, args.port) as taken:
         with announced(console, "serving"):
             shelf.load()

@@ -161,7 +161,10 @@ def head_of(args: argparse.Namespace) -> Iterator[str]:
         for line in islice(Source(source).look(), lines):
             file.write(line + b"\n")
         file.flush()
-        yield file.name
+        try:
+            yield file.name
+        except HopefearError as error:  # what is wrong is in the same line of the stream
+            raise HopefearError(str(error).replace(file.name, source, 1)) from error
 
 
 def run(args: argparse.Namespace, surface: Any) -> int:

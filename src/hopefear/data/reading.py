@@ -14,6 +14,7 @@ from hopefear.data.lists.files import read_lists
 from hopefear.data.sequences import Column
 from hopefear.data.sources import Source
 from hopefear.data.token_files import read_sentences, token_format
+from hopefear.data.token_objects import check_named
 from hopefear.data.treebank import MISSING, read_treebank
 from hopefear.errors import HopefearError
 
@@ -60,13 +61,18 @@ def tokens_in(source: Source, format: str, column: str | None = None, **how: Any
     sentences = file.sentences
     columns: Any = sentences.columns
     inputs = list(columns)
+    if file.format == "conllu":  # words first, as taggers take them, and no numbers of words
+        inputs = ["word", *(name for name in inputs if name not in ("id", "form"))]
     wanted = column or ("upos" if file.format == "conllu" else inputs[-1])
     gold: Column | None = None
     if column is not None or len(inputs) > 1:
         if wanted not in columns:
             raise HopefearError(f"{source} has no column {wanted!r}; there are {', '.join(inputs)}")
+        if file.format == "json":
+            check_named(file, wanted)
         gold = columns[wanted]
-        inputs.remove(columns.aliases.get(wanted, wanted))
+        name = columns.aliases.get(wanted, wanted)
+        inputs.remove("word" if name == "form" else name)
     texts = [columns[name].texts() for name in inputs]
     tokens: list[Any] = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
     y = None if gold is None else _cut(gold.texts(), sentences.starts)

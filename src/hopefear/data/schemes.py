@@ -161,8 +161,8 @@ def detect_scheme(
     place : callable, optional
         ``place(k)`` is file and line of token k, for messages.
     errors : {"begin", "skip", "raise"}
-        What becomes of illegal sequences, see `mend`: unless they are refused, the scheme with the
-        fewest of them.
+        What becomes of illegal sequences, see `mend`: unless they are refused, the scheme to which
+        most labels keep. Labels that it does not have cannot be mended.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def detect_scheme(
     Raises
     ------
     InputError
-        Where most labels are chunk tags and no scheme fits all of them.
+        Where most labels are chunk tags, and one does not fit the scheme that the others have.
 
     Examples
     --------
@@ -183,19 +183,23 @@ def detect_scheme(
     column = _column(labels)
     if not are_spans(column):
         return None
-    last = (-1, "")
-    fewest: dict[str, int] = {}
-    for scheme in LETTERS:
-        faults = _faults(column, starts, scheme)
-        if not faults.wrong.any():
-            return scheme
-        if not faults.outside.any():
-            fewest[scheme] = int(faults.wrong.sum())
-        # The scheme that fits longest is the one meant.
-        last = max(last, faults.first(), key=lambda first: first[0])
-    if fewest and errors != "raise":
-        return min(fewest, key=lambda scheme: fewest[scheme])
-    raise _error(place, last[0], f"one scheme in all labels: {last[1]}", column)
+    raises = errors == "raise"
+    # The scheme that most labels keep to is the one meant; of equals, one that can be mended, or
+    # that fits longest.
+    meant = min(
+        (_faults(column, starts, scheme) for scheme in LETTERS),
+        key=lambda some: (
+            some.wrong.sum(),
+            not raises and some.outside.any(),
+            -np.argmax(some.wrong),
+        ),
+    )
+    odd, wrong = meant.outside.any(), int(meant.wrong.sum())
+    if not wrong or not (odd or raises) or errors == "skip":
+        return meant.scheme
+    k, expected = meant.first(None if raises else meant.outside)
+    others = f"as {len(column.ids) - wrong:,} others are"
+    raise _error(place, k, f"one scheme in all labels: {expected}, {others}", column)
 
 
 def are_spans(labels: Column | Sequence[str]) -> bool:

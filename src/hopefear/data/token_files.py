@@ -20,19 +20,22 @@ from hopefear.core.arrays import Strings, Texts
 from hopefear.core.hashing import StringTable
 from hopefear.core.memory import together
 from hopefear.core.threads import Team, once
+from hopefear.data.conllu import NAMES, declaration, declared_names, parse_conllu
 from hopefear.data.files import ReadReport, check_on_error, count_lines
 from hopefear.data.numbers import find_columns, find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.sources import BOM, Source, is_packed, load, pieces, utf8_wanted
+from hopefear.data.token_objects import begins_with_object, parse_objects
 from hopefear.data.token_stretches import by_stretches, while_read
 from hopefear.errors import HopefearError, InputError
 
 _STRETCH = 1 << 18  # bytes that are worth a thread
+_LOOKED_AT = 100  # sentences in which every word must be its number to be taken for one
 MAX_TOKEN_BYTES = 1_000_000
 MAX_SENTENCE_TOKENS = 1_000_000
 WHITE = b" \t\n\r\x0b\x0c"  # what bytes.split() splits at
 
-_ENDINGS = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
+_ENDINGS = {"conllu": r"\.conllup?", "crfsuite": r"\.crfsuite(\.txt)?"}
 _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
 
 
@@ -51,8 +54,9 @@ def has_attributes(lines: Sequence[bytes]) -> bool:
     spoken = (line for line in lines if line.strip() and line[:1] not in b"#@")
     first, *fields = next(spoken, b"").split(b"\t")
     fields = [name for name in fields if name.strip()]
-    conllu = first.isdigit() and len(fields) == 9
-    return not conllu and 2 * sum(map(bool, map(_ATTRIBUTE.search, fields))) > len(fields)
+    if (first.isdigit() and len(fields) == 9) or declaration(b"\n".join([*lines, b""])):
+        return False  # CoNLL-U
+    return 2 * sum(map(bool, map(_ATTRIBUTE.search, fields))) > len(fields)
 
 
 def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> str:
@@ -61,8 +65,12 @@ def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> 
         return form
     if columns is not None:
         return "columns"
-    attributes = named_tokens(path) is None and has_attributes([*islice(Source(path).look(), 50)])
-    return named_tokens(path) or ("crfsuite" if attributes else "auto")
+    if named := named_tokens(path):
+        return named
+    first = [*islice(Source(path).look(), 50)]
+    if begins_with_object(b"\n".join(first)):
+        return "json"
+    return "crfsuite" if has_attributes(first) else "auto"
 
 
 @dataclass(frozen=True)
@@ -347,8 +355,8 @@ def parse_columns(
     """Sentences of a file of columns, and what separates its columns.
 
     Columns are separated by tabs where the first token line has one, else by any white space of
-    ASCII. A line that begins with ``# `` is a comment unless it has as many columns as a token:
-    ``#`` is a word too.
+    ASCII. A line that begins with ``#`` and a blank or tab is a comment unless it has as many
+    columns as a token: ``#`` is a word too. A first line that names columns is no token.
 
     Parameters
     ----------
@@ -363,16 +371,83 @@ def parse_columns(
     comments : bool, optional
         Whether every line that begins with ``# `` is a comment, or none is.
     """
-    if not comments and (tidy := _tidy_columns(lines, names, optional, marks)) is not None:
-        return tidy
+    if header := _header(lines, names):
+        marks = (*marks, header)
+    if comments or (read := _tidy_columns(lines, names, optional, marks)) is None:
+        read = _untidy_columns(lines, names, optional, marks, comments)
+    if names is None:
+        _check_words_first(read[0])
+    return read
+
+
+_WORDS = {"word", "words", "token", "tokens", "form", "forms"}
+_OTHERS = {"id", "lemma", "pos", "postag", "upos", "xpos", "chunk", "chunktag", "tag", "label"}
+_OTHERS |= {"ner", "nertag", "entity", "iob", "bio", "tags", "postags", "nertags", "labels"}
+_FIRST_LINE = re.compile(rb"(?:(?:#[^\n]*)?\n)*([^\n]*)")  # behind comments
+
+
+def _header(lines: Lines, names: Sequence[str] | None) -> str:
+    """The first line where it names columns; empty where it is a token, or no line."""
+    match = _FIRST_LINE.match(lines.text)
+    assert match is not None  # it may be empty
+    line, end = match[1], match.end()
+    fields = line.decode("ascii", "replace").split("\t" if b"\t" in line else None)
+    plain = [name.strip().lower().replace("_", "").replace("-", "") for name in fields]
+    called = _WORDS.intersection(plain)
+    if lines.before or len(plain) < 2 or not called or not _OTHERS.issuperset({*plain} - called):
+        return ""
+    last = line[line.rindex(fields[-1].encode()) - 1 :] + b"\n"
+    if lines.text.count(last) > lines.text.count(line + b"\n"):
+        return ""  # a label that others have, too
+    number = lines.text.count(b"\n", 0, end) + 1
+    if names is None and plain[0] not in _WORDS:
+        given = ",".join("word" if name in called else name for name in plain)
+        raise InputError(lines.source, number, _words_first(given), lines.shown(number - 1))
+    lines.report.notes.append(
+        f"{lines.source}:{number}: {line.decode()!r} names the columns and is no token"
+    )
+    return line.decode()
+
+
+def _words_first(names: str) -> str:
+    return f"words in the first column, or names for the columns (--columns {names})"
+
+
+def _check_words_first(sentences: Sentences) -> None:
+    """InputError where the first column of several numbers the tokens of every sentence."""
+    starts = sentences.starts[: _LOOKED_AT + 1]
+    lengths = np.diff(starts)
+    if len(sentences.columns) < 3 or lengths.max(initial=0) < 3:
+        return
+    numbers = np.arange(1, starts[-1] + 1) - np.repeat(starts[:-1], lengths)
+    words = sentences.columns["word"]
+    strings = [words.strings[i] for i in words.ids[: starts[-1]].tolist()]
+    if strings == list(map(str, numbers.tolist())):
+        names = ",".join(["id", "word", *list(sentences.columns)[2:]])
+        raise InputError(
+            sentences.source, sentences.place(0), _words_first(names), "numbers of tokens"
+        )
+
+
+def _untidy_columns(
+    lines: Lines,
+    names: Sequence[str] | None,
+    optional: int,
+    marks: Sequence[str],
+    comments: bool | None,
+) -> tuple[Sentences, bytes]:
+    """What `parse_columns` says of lines among which there may be comments and other columns."""
     broken = lines.undecodable()
     mark = lines.starting([m.encode() for m in marks])
     words = lines.words()
     boundary = (words == 0) | mark
     comment = lines.starting([b"# "]) | (lines.starting([b"#"]) & (lines.ends - lines.begins == 1))
+    content = ~boundary & ~broken
+    tabbed = lines.starting([b"#\t"])  # as in GermEval's files; where there is more, no tokens
+    if (content & ~comment & ~tabbed).any():
+        comment |= tabbed
     if comments is False:
         comment[:] = False
-    content = ~boundary & ~broken
     if not (content & ~comment).any():
         nothing = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
         return lines.sentences((), {}, nothing, np.zeros(len(lines), bool), boundary), b" "
@@ -474,95 +549,11 @@ def _columns(width: int) -> str:
     return f"{width} column{'s' * (width != 1)}"
 
 
-NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+FORMATS = ("auto", "columns", "conllu", "json")
 
-_NOTHING, _WORD, _RANGE, _NODE = range(4)
-_ID = re.compile(r"([0-9]{1,9})(?:([-.])([0-9]{1,9}))?")
-
-
-def parse_conllu(lines: Lines, names: Sequence[str] = NAMES) -> Sentences:
-    """Words of a CoNLL-U file; ``word`` is another name of the column ``form``.
-
-    Multiword tokens (``1-2``) and empty nodes (``8.1``) must stand where their ids say, and are no
-    words.
-
-    Parameters
-    ----------
-    lines : Lines
-        The text.
-    names : sequence of str
-        Names of the columns, the first of them the id; older formats have fewer than ten.
-    """
-    broken = lines.undecodable()
-    blank = lines.words() == 0
-    row = ~blank & ~lines.starting([b"#"]) & ~broken
-    counts = lines.count(lines.buffer == 9) + 1
-    bad = row & (counts != len(names))
-    for k in np.flatnonzero(bad).tolist():
-        lines.bad(k, f"{len(names)} columns separated by tabs", f"{counts[k]}: {lines.shown(k)}")
-    row &= ~bad
-    bad |= broken | lines.hollow(row) | lines.too_long(row, b"\t")
-    row = lines.without_sentences(row, blank, bad)
-    kind, misplaced = _checked_ids(lines, row, blank)
-    row = lines.without_sentences(row & (kind == _WORD), blank, misplaced)
-    token = lines.short_enough(row, blank)
-    fields = lines.fields_in(token)
-    aliases = {"word": "form"} | {str(c): name for c, name in enumerate(names)}
-    return lines.sentences(names, aliases, fields, token, blank)
-
-
-def _checked_ids(lines: Lines, row: np.ndarray, blank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each line is, and the first line of each sentence whose id is wrong."""
-    kind, first, last = _ids(lines, row)
-    sentence = np.cumsum(blank)
-    word = kind == _WORD
-    sizes = np.bincount(sentence[word], minlength=int(sentence[-1]) + 1)
-    before = np.cumsum(word) - word - (np.cumsum(sizes) - sizes)[sentence]
-    good = word & (first == before + 1)
-    good |= (kind == _NODE) & (first == before) & (last > 0)
-    good |= (kind == _RANGE) & (first == before + 1) & (last > first) & (last <= sizes[sentence])
-    wrong = row & ~good
-    mask = np.zeros(len(lines), bool)
-    places = np.flatnonzero(wrong)
-    for k in places[np.append(True, np.diff(sentence[places]) > 0)[: len(places)]].tolist():
-        shown = lines.line(k).partition(b"\t")[0].decode()
-        lines.bad(k, _expected(int(kind[k]), int(before[k]), int(sizes[sentence[k]])), shown)
-        mask[k] = True
-    return kind, mask
-
-
-def _expected(kind: int, before: int, size: int) -> str:
-    if kind == _RANGE:
-        return f"a multiword token that spans words from {before + 1} up to {size} at most"
-    if kind == _NODE:
-        return f"the id {before}.1, or a later one behind the same word"
-    return f"the id {before + 1}"
-
-
-def _ids(lines: Lines, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each line what its id says it is, and the two numbers in it."""
-    texts = compress(lines.text.split(b"\n"), row.tolist())
-    column = Column.of([text.partition(b"\t")[0].decode() for text in texts])
-    table = np.array([_read_id(text) for text in column.strings], np.int64).reshape(-1, 3)
-    numbers = np.zeros((3, len(lines)), np.int64)
-    numbers[:, row] = table[column.ids].T
-    return numbers[0], numbers[1], numbers[2]
-
-
-def _read_id(text: str) -> tuple[int, int, int]:
-    match = _ID.fullmatch(text)
-    if not match:
-        return _NOTHING, 0, 0
-    kind = {None: _WORD, "-": _RANGE, ".": _NODE}[match[2]]
-    return kind, int(match[1]), int(match[3] or 0)
-
-
-FORMATS = ("auto", "columns", "conllu")
-
-_CONLLU_NAME = re.compile(r"\.conllu(\.(gz|xz|bz2|zst))?$", re.IGNORECASE)
 # What no one means by a word and a label: a number, then only column:value.
 _SVMLIGHT_LINE = re.compile(rb"[-+]?\d+(\.\d+)?([ \t]+\d+:[-+.\deE]+)+[ \t]*(#.*)?")
-_CONLLU_LINE = re.compile(rb"(#[^\n]*\r?\n|\s*\n)*(1|1-[0-9]+|0\.1)(\t[^\t\n]+){9}\r?(\n|$)")
+_CONLLU_LINE = re.compile(rb"(#[^\n]*\n|[ \t\r]*\n)*(1|1-[0-9]+|0\.1)(\t[^\t\n]+){9}\r?(\n|$)")
 
 
 @dataclass(frozen=True)
@@ -573,7 +564,7 @@ class TokenFile:
     ----------
     sentences : Sentences
         The tokens, with the line of each.
-    format : {"columns", "conllu"}
+    format : {"columns", "conllu", "json"}
         How they were written.
     separator : bytes
         What stands between columns: a tab or a blank.
@@ -609,13 +600,17 @@ def read_sentences(
     from ``"0"``.
 
     *CoNLL-U* has the columns ``id form lemma upos xpos feats head deprel deps misc``, and ``word``
-    for ``form``. Comments, multiword tokens and empty nodes are no tokens.
+    for ``form``. Comments, multiword tokens and empty nodes are no tokens. *CoNLL-U Plus* has the
+    columns that its comment ``# global.columns = ID FORM …`` names.
+
+    *JSON lines* are objects with a list of strings under ``tokens`` and others as long, as
+    :func:`hopefear.data.token_objects.parse_objects` has them.
 
     Parameters
     ----------
     path : str or path
         Plain or compressed UTF-8 file; ``-`` is standard input.
-    format : {"auto", "columns", "conllu"}
+    format : {"auto", "columns", "conllu", "json"}
         ``auto`` goes by the name of the file and by its first token.
     columns : sequence of str, optional
         Names for the columns of a file of columns; it must have as many.
@@ -651,15 +646,23 @@ def read_sentences(
     def lines_of(text: bytes, report: ReadReport) -> Lines:
         return Lines.of(text, name, on_error == "skip", report)
 
+    names: tuple[str, ...] = NAMES
+
     def form_of(lines: Lines) -> str:
-        return guessed(name, lines.text, columns) if format == "auto" else format
+        nonlocal names
+        form = guessed(name, lines.text, columns) if format == "auto" else format
+        names = declared_names(lines) if form == "conllu" else NAMES
+        return form
 
     def parse(form: str, lines: Lines) -> tuple[Sentences, bytes]:
         if form == "columns":
             return parse_columns(lines, columns, optional, skip, comments)
         if columns is not None:
-            raise HopefearError(f"{name}: CoNLL-U has its own column names; leave out columns")
-        return parse_conllu(lines), b"\t"
+            kind = "CoNLL-U" if form == "conllu" else "JSON"
+            raise HopefearError(f"{name}: {kind} has its own column names; leave out columns")
+        if form == "json":
+            return parse_objects(lines, MAX_SENTENCE_TOKENS), b"\t"
+        return parse_conllu(lines, names), b"\t"
 
     ahead = None
     with Team(n_jobs) as team:
@@ -691,5 +694,7 @@ def guessed(name: str, text: bytes, columns: Sequence[str] | None) -> str:
             "tokens, one to a line (format columns reads any columns as such)",
             f"{first[0].decode(errors='replace')[:20]}: svmlight, which train classify reads",
         )
-    conllu = _CONLLU_NAME.search(name) or _CONLLU_LINE.match(text)
+    if begins_with_object(text):
+        return "json"
+    conllu = named_tokens(name) == "conllu" or _CONLLU_LINE.match(text) or declaration(text)
     return "conllu" if conllu else "columns"

@@ -9,11 +9,13 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
+from hopefear.data.conllu import declared_names, parse_conllu
 from hopefear.data.crfsuite import AttributeFile, parse_crfsuite
 from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sources import BOM, open_bytes
-from hopefear.data.token_files import MARKS, Lines, TokenFile, parse_columns, parse_conllu
+from hopefear.data.token_files import MARKS, MAX_SENTENCE_TOKENS, Lines, TokenFile, parse_columns
 from hopefear.data.token_files import guessed as guessed_format
+from hopefear.data.token_objects import parse_objects
 from hopefear.errors import HopefearError, InputError
 
 MAX_SENTENCE_BYTES = 1 << 26
@@ -84,6 +86,24 @@ def blocks(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield bytes(rest)
 
 
+def objects(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Whole lines: all that are there, as soon as one is.
+
+    >>> list(objects(iter([b"{}", b"\\n{}\\n{", b"}"])))
+    [b'{}\\n{}\\n', b'{}']
+    """
+    rest = bytearray()
+    for piece in pieces:
+        rest += piece
+        if cut := rest.rfind(b"\n") + 1:
+            yield bytes(rest[:cut])
+            del rest[:cut]
+        elif len(rest) > MAX_SENTENCE_BYTES:
+            raise HopefearError(f"{len(rest):,} bytes without the end of a line: no sentence")
+    if rest:
+        yield bytes(rest)
+
+
 def _has_tokens(text: bytearray) -> bool:
     """Whether not all lines are comments or marks, which wait for the sentence behind them."""
     return any(line.strip() and not line.startswith(_NO_TOKEN) for line in text.split(b"\n"))
@@ -105,7 +125,7 @@ def read_parts(
     ----------
     path : str or path
         Plain or compressed UTF-8 file; ``-`` is standard input.
-    format : {"auto", "columns", "conllu", "crfsuite"}
+    format : {"auto", "columns", "conllu", "crfsuite", "json"}
         As for :func:`hopefear.data.token_files.read_sentences`; and CRFsuite's.
     columns, optional, on_error, report
         As there.
@@ -124,7 +144,8 @@ def read_parts(
     check_on_error(on_error)
     reader = _Reader(os.fspath(path), format, columns, optional, on_error == "skip")
     reader.report = ReadReport() if report is None else report
-    for block in blocks(arriving(path, piece_bytes)):
+    cut = objects if format == "json" else blocks
+    for block in cut(arriving(path, piece_bytes)):
         yield from reader.read(block)
     if not reader.lines:
         raise InputError(os.fspath(path), 0, "at least one token", "an empty file")
@@ -141,6 +162,7 @@ class _Reader:
         self.name, self.form, self.columns = name, form, columns
         self.optional, self.skip = optional, skip
         self.lines, self.sentences = 0, False
+        self.names: Sequence[str] = ()  # of the columns of CoNLL-U
 
     def read(self, block: bytes) -> Iterator[Part]:
         try:
@@ -169,8 +191,12 @@ class _Reader:
             self.form = guessed_format(self.name, lines.text, self.columns)
         if self.form == "crfsuite":
             return parse_crfsuite(lines)
+        if self.form == "json":
+            sentences = parse_objects(lines, MAX_SENTENCE_TOKENS)
+            return TokenFile(sentences, self.form, b"\t", block)
         if self.form == "conllu":
-            return TokenFile(parse_conllu(lines), self.form, b"\t", block)
+            self.names = self.names or declared_names(lines)
+            return TokenFile(parse_conllu(lines, self.names), self.form, b"\t", block)
         sentences, separator = parse_columns(lines, self.columns, self.optional)
         self.columns, self.optional = tuple(sentences.columns), 0
         return TokenFile(sentences, self.form, separator, block)

@@ -19,15 +19,15 @@ from numpy.typing import ArrayLike
 
 from hopefear.core.arrays import frozen_as, stretches
 from hopefear.core.component import kernel
+from hopefear.data.conllu import NAMES, declaration, declared_names, parse_conllu
 from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.sources import BOM, load
 from hopefear.data.token_files import (
-    NAMES,
     Lines,
     TokenFile,
+    named_tokens,
     parse_columns,
-    parse_conllu,
 )
 from hopefear.data.write_tokens import (
     Comments,
@@ -49,7 +49,6 @@ MISSING = "_"
 
 _FEW = ("form", "xpos", "head", "deprel")  # of files of two to four columns
 _HEAD = re.compile(r"[0-9]{1,9}")
-_CONLLU_NAME = re.compile(r"\.conllu(\.\w+)?$", re.IGNORECASE)
 _INT32 = np.dtype(np.int32)
 
 
@@ -297,12 +296,11 @@ def parse_treebank(
     check_on_error(on_error)
     report = ReadReport() if report is None else report
     lines = Lines.of(text.removeprefix(BOM), source, on_error == "skip", report)
-    width = _width(lines, heads)
-    words, separator = _words(lines, width)
-    form = "columns" if width <= len(_FEW) else "conllu"
+    names, declared = _names(lines, heads)
+    words, separator = _words(lines, names)
+    form = format = "columns" if names == _FEW[: len(names)] else "conllu"
     file = TokenFile(words, form, separator, text)
-    format = form
-    if format == "conllu" and (width < len(NAMES) or not _is_conllu(source, lines, words)):
+    if form == "conllu" and not declared and not _is_conllu(source, lines, words):
         format = "conllx"
     if not heads:
         numbers = np.full(words.n_tokens, -1, np.int32)
@@ -316,11 +314,11 @@ def parse_treebank(
     return Treebank(named, frozen_as(numbers, _INT32), relations, file, format)
 
 
-def _words(lines: Lines, width: int) -> tuple[Sentences, bytes]:
-    """The sentences of lines with so many columns, and what separates the columns."""
-    if width > len(_FEW):
-        return parse_conllu(lines, NAMES[:width]), b"\t"
-    return parse_columns(lines, _FEW[:width], marks=())
+def _words(lines: Lines, names: tuple[str, ...]) -> tuple[Sentences, bytes]:
+    """The sentences of lines with these columns, and what separates the columns."""
+    if names == _FEW[: len(names)]:
+        return parse_columns(lines, names, marks=())
+    return parse_conllu(lines, names), b"\t"
 
 
 def _with_trees(lines: Lines, words: Sentences) -> tuple[Sentences, np.ndarray]:
@@ -493,8 +491,18 @@ def _shown(cycle: list[int]) -> str:
     return "a cycle: " + ", ".join(map(str, cycle[:8])) + more
 
 
-def _width(lines: Lines, heads: bool) -> int:
-    """Columns of the first token, or of the first that may be one where bad lines are skipped."""
+def _names(lines: Lines, heads: bool) -> tuple[tuple[str, ...], bool]:
+    """Names of the columns, and whether the file declares them.
+
+    Others have as many as the first token, or the first that may be one where bad lines are
+    skipped.
+    """
+    if declaration(lines.text):
+        names = declared_names(lines)
+        if heads and "head" not in names:
+            wanted = "a column HEAD in global.columns, for the trees"
+            raise InputError(lines.source, 0, wanted, " ".join(names))
+        return names, True
     rows = lines.words() > 0
     plain = rows & ~lines.starting([b"#"])
     rows = plain if plain.any() else rows  # every word may be #
@@ -504,7 +512,8 @@ def _width(lines: Lines, heads: bool) -> int:
     good = rows & np.isin(widths, (3, 4, 8, 10) if heads else (2, 3, 4, 8, 10))
     first = int(np.argmax(rows))
     if good[first] or (lines.skip and good.any()):
-        return int(widths[np.argmax(good)])
+        width = int(widths[np.argmax(good)])
+        return (_FEW if width <= len(_FEW) else NAMES)[:width], False
     raise InputError(
         lines.source,
         lines.before + first + 1,
@@ -514,8 +523,10 @@ def _width(lines: Lines, heads: bool) -> int:
 
 
 def _is_conllu(source: str, lines: Lines, words: Sentences) -> bool:
-    """Whether ten columns are those of Universal Dependencies."""
-    if _CONLLU_NAME.search(source) or _has_other_lines(lines, words):
+    """Whether the columns are those of Universal Dependencies, which are ten."""
+    if len(words.columns) < len(NAMES):
+        return False
+    if named_tokens(source) == "conllu" or _has_other_lines(lines, words):
         return True
     if _has_second_heads(words):
         return False

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hopefear.core.arrays import frozen_as
+from hopefear.data.conllu import NAMES
 from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sequences import Sentences
 from hopefear.data.sources import BOM
-from hopefear.data.token_files import NAMES, Lines
+from hopefear.data.token_files import Lines, named_tokens
 from hopefear.data.token_stream import arriving, blocks
 from hopefear.data.treebank import (
-    _CONLLU_NAME,
     _FEW,
     _INT32,
     UPOS,
@@ -22,7 +22,7 @@ from hopefear.data.treebank import (
     _has_other_lines,
     _has_second_heads,
     _named,
-    _width,
+    _names,
     _with_trees,
     _words,
 )
@@ -69,17 +69,19 @@ class TreebankParts:
         self._path, self._piece_bytes = path, piece_bytes
         self.source, self._skip = os.fspath(path), on_error == "skip"
         self._report = ReadReport() if report is None else report
-        self._width = 0
+        self._names: tuple[str, ...] = ()
+        self._declared = False
         # Whether ten columns hold what tells CoNLL-U, CoNLL-X, and again CoNLL-X.
         self._other_lines = self._number = self._strange = False
 
     @property
     def format(self) -> str:
-        if self._width <= len(_FEW):
+        if self._names == _FEW[: len(self._names)]:
             return "columns"
-        named = bool(_CONLLU_NAME.search(self.source)) or self._other_lines
+        named = named_tokens(self.source) == "conllu" or self._other_lines
         universal = named or not (self._number or self._strange)
-        return "conllu" if self._width == len(NAMES) and universal else "conllx"
+        universal = universal and len(self._names) == len(NAMES)
+        return "conllu" if self._declared or universal else "conllx"
 
     def __iter__(self) -> Iterator[Treebank]:
         before, empty = 0, True
@@ -99,8 +101,9 @@ class TreebankParts:
     def _part(self, lines: Lines, first: bool) -> Treebank | None:
         """The trees of some lines; None where they have none."""
         try:
-            self._width = self._width or _width(lines, True)
-            words, _ = _words(lines, self._width)
+            if not self._names:
+                self._names, self._declared = _names(lines, True)
+            words, _ = _words(lines, self._names)
             self._look(lines, words)
             words, numbers = _with_trees(lines, words)
         except InputError as error:
@@ -114,7 +117,7 @@ class TreebankParts:
         return Treebank(named, frozen_as(numbers, _INT32), relations, None, self.format)
 
     def _look(self, lines: Lines, words: Sentences) -> None:
-        if self._width < len(NAMES) or self._other_lines or _CONLLU_NAME.search(self.source):
+        if self._declared or self._other_lines or len(self._names) < len(NAMES):
             return
         self._other_lines = _has_other_lines(lines, words)
         self._number = self._number or _has_second_heads(words)

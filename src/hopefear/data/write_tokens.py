@@ -11,7 +11,7 @@ import numpy as np
 
 from hopefear.data.sequences import Column, Sentences
 from hopefear.data.sources import BOM
-from hopefear.data.token_files import NAMES, WHITE, TokenFile
+from hopefear.data.token_files import WHITE, TokenFile
 from hopefear.errors import HopefearError
 from hopefear.storage import write_atomically
 
@@ -107,7 +107,7 @@ def with_columns(
             f"{sentences.source}: {len(sentences)} sentences need as many lists of comments, "
             f"not {len(comments)}"
         )
-    own = NAMES if file.format == "conllu" else tuple(sentences.columns) if replace else ()
+    own = tuple(sentences.columns) if file.format == "conllu" or replace else ()
     new = []
     for name, column in zip(columns, table, strict=True):
         if file.format == "conllu" or name in own:
@@ -196,13 +196,16 @@ def _replace(
     lines: list[bytes], places: list[int], names: Sequence[str], name: str, column: list[bytes]
 ) -> None:
     name_here = name if name in names else name.lower()
-    at = names.index(name_here) if name_here in names else -1
+    is_column = name_here in names
+    at = -1  # of CoNLL-X
+    if is_column or "misc" in names:
+        at = names.index(name_here if is_column else "misc")
     key = name.encode() + b"="
     for k, text in zip(places, column, strict=True):
         line = lines[k]
         body = line.removesuffix(b"\r")
         fields = body.split(b"\t")
-        fields[at] = text if at >= 0 else _entered(fields[at], key, text)
+        fields[at] = text if is_column else _entered(fields[at], key, text)
         lines[k] = b"\t".join(fields) + line[len(body) :]
 
 
@@ -246,7 +249,13 @@ def _encoded(file: TokenFile, name: str, texts: Texts, n_tokens: int) -> list[by
             f"{file.sentences.source}: {n_tokens} tokens need as many texts in the column "
             f"{name}, not {len(column.ids)}"
         )
-    misc = file.format == "conllu" and name.lower() not in NAMES
+    own = file.sentences.columns if file.format == "conllu" else {}
+    misc = file.format == "conllu" and name not in own and name.lower() not in own
+    if misc and "misc" not in own and list(own)[-1] != "deprel":  # which CoNLL-X ends with
+        raise HopefearError(
+            f"{file.sentences.source} has neither a column {name} nor MISC, which would take it; "
+            "declare and fill one of them"
+        )
     if file.format == "conllu" and (name.lower() == "id" or not name or _unfit(name, b"\t", "=|")):
         raise HopefearError(f"CoNLL-U cannot take the column {name!r}; choose another name")
     for text in column.strings:

@@ -25,7 +25,7 @@ from hopefear.features.templates.spec import (
     Template,
     View,
 )
-from hopefear.features.templates.views import SHAPE_CLASSES, TEXT_CLASSES, seen
+from hopefear.features.templates.views import PATTERNS, SHAPE_CLASSES, TEXT_CLASSES, seen
 from hopefear.structures.lattice import padded_width
 
 FORMAT = "hopefear-portable-1"
@@ -151,7 +151,12 @@ class _Spelling:
             raise HopefearError(f"features of the kind {features.kind} are not exported")
         self.templates = features.templates.templates if features.kind == "templates" else ()
         self.lexicons: dict[Source, str] = {}
-        for term in (term for template in self.templates for term in template.terms):
+        for template, term in ((each, term) for each in self.templates for term in each.terms):
+            if any(view.name in PATTERNS for view in term.views):
+                raise HopefearError(
+                    f"template {template.text!r}: patterns of Wapiti's are not exported; write a "
+                    "template file with prefix(), suffix() and is()"
+                )
             if term.source.lexicon:
                 self.lexicons.setdefault(term.source, f"lexicon {len(self.lexicons)}")
 

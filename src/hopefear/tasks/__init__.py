@@ -86,7 +86,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.recipes:CHAIN_RECIPES",
         ("sapo", "nbest-mira", "crf"),
         "hopefear.tasks.tag.model:SequenceModel",
-        ("columns", "conllu", "crfsuite"),
+        ("columns", "conllu", "crfsuite", "json"),
         "hopefear.cli.tag:SURFACE",
         "hopefear.tasks.tag.estimator:Tagger",
         "hopefear.data.reading:tokens_in",

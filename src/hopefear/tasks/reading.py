@@ -13,6 +13,7 @@ from hopefear.data.lists.input import MOSES
 from hopefear.data.reading import Contents
 from hopefear.data.sources import Source
 from hopefear.data.token_files import has_attributes, named_tokens
+from hopefear.data.token_objects import begins_with_object
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, named_object
 
@@ -34,7 +35,8 @@ def read(
 
     Of examples, X is a sparse matrix, y an array of labels, and names are those of the columns
     where they have any. Of tokens, X is a list of lists of tokens (strings, or tuples of the
-    columns that names tells), y a list of lists of labels. Of lists of candidates, X is a list of
+    columns that names tells, of CoNLL-U ``word``, ``lemma`` … without ``id``), y a list of lists of
+    labels. Of lists of candidates, X is a list of
     dicts with ``candidates``, y a list of lists of costs, and names are those of features. Of
     treebanks, X is a list of lists of words as dicts, y a list of lists of ``(head, relation)``.
 
@@ -103,6 +105,12 @@ def _task_of(source: Source, tasks: Sequence[str]) -> str:
         b"(" in line for line in spoken[1:3]
     ):
         return "rerank"  # as BLLIP's parser prints them
+    if begins_with_object(first):
+        words = re.search(rb'"(tokens|words)"\s*:\s*\[', first)
+        tags = re.search(rb'"(ner_tags|tags|labels)"\s*:\s*\[', first)
+        tokens = words and (tags or not re.search(rb'"text"\s*:', first))
+        wanted = "tag" if tokens else "classify"
+        return wanted if wanted in tasks else tasks[0]
     if "tag" not in tasks:
         return tasks[0]
     if named_tokens(source) or has_attributes(spoken) or first.startswith(b"-DOCSTART-"):

@@ -11,7 +11,10 @@ from sklearn.model_selection import cross_val_predict
 
 import hopefear
 from hopefear import Parser
+from hopefear.data.treebank import Treebank
+from hopefear.errors import HopefearError
 from hopefear.tasks.estimator import ArgumentError
+from hopefear.tasks.parse.estimator import sentences_of
 from tests.support import small_trees
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
@@ -96,6 +99,28 @@ def test_tags_of_a_tagger():
     tagger = hopefear.Tagger("perceptron", epochs=3).fit(words, tags)
     parser = Parser("perceptron", **SMALL, tagger=tagger).fit(words, Y)
     assert parser.predict(words) == Y and parser.features_.tags == ("D", "N", "V")
+
+
+def test_what_a_parser_learned_from_must_be_there(tmp_path):
+    words = [[word for word, _ in sentence] for sentence in X]
+    parser = Parser("perceptron", **SMALL).fit(X, Y)
+    for ask in (parser.predict, parser.predict_nbest, lambda words: parser.score(words, Y)):
+        with pytest.raises(ArgumentError, match=r"X has no tags in the column xpos.*a tagger"):
+            ask(words)
+    with pytest.raises(HopefearError, match="no tags in the column xpos"):
+        parser.model_.parse(Treebank.bare(sentences_of(words)))
+    parser.predict([])
+    Parser("perceptron", **SMALL).fit(words, Y).predict(words)  # has never seen a tag
+    rich = [[{"form": w, "xpos": t, "feats": "A=b", "lemma": w} for w, t in s] for s in X]
+    Parser("perceptron", order=1, hash_bits=12, epochs=2).fit(rich, Y).save(tmp_path / "m")
+    tags = [[tag for _, tag in sentence] for sentence in X]
+    parser = hopefear.load(tmp_path / "m")
+    parser.tagger = hopefear.Tagger("perceptron", epochs=3).fit(words, tags)
+    with pytest.warns(UserWarning, match=r"X has no lemma and feats, .*Parser\(tagger=…\)"):
+        assert parser.predict(words) == Y
+    parser.tagger = None
+    with pytest.warns(UserWarning, match="has no feats, from which"):
+        parser.predict([[("dogs", "dog", "N", "N", ""), ("bark", "bark", "V", "V", "")]])
 
 
 @pytest.mark.parametrize(

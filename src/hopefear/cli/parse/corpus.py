@@ -398,16 +398,11 @@ def _folds(bank: Treebank, tagger: Any, parts: list[np.ndarray], column: str) ->
 def tagged(
     bank: Treebank, model: ParseModel, args: argparse.Namespace, console: Console
 ) -> Treebank:
-    """The words with the tags that a parser looks at; what it may lack is told."""
+    """The words with the tags that a parser looks at; others than it learned from are told."""
     if args.tagger is not None:
         return bank.with_tags(tagger_of(args.tagger).tag(bank.sentences))
-    column, origin = model.features.columns[2], model.about.get("reading", {}).get("tagger")
-    if all(text == MISSING for text in bank.sentences.columns[column].strings):
-        complain(
-            f"warning: {bank.source} has no tags in the column {column}, which {args.model} looks "
-            "at; give --tagger MODEL"
-        )
-    elif origin is not None:
+    origin = model.about.get("reading", {}).get("tagger")
+    if origin is not None:
         console.say(
             f"{args.model} has learned from the tags of {origin}; give --tagger {origin} unless "
             f"those of {bank.source} are like them"

@@ -11,11 +11,11 @@ from hopefear.cli.surface import Rehearsal, Surface, Words
 
 _TRAIN = Words(
     """
-Train a tagger on a file of labelled tokens and write it as one file. Columns, CoNLL-U and CRFsuite
-files are read as they are; features and tag scheme are chosen by what is in the file unless told.
-With held-out data (--dev) every pass is scored on it, training stops when that no longer improves,
-and the best model is kept. The same data, options and seed give the same model, byte for byte,
-also when the run was killed and resumed.
+Train a tagger on a file of labelled tokens and write it as one file. Columns, CoNLL-U, CRFsuite
+files and JSON lines are read as they are; features and tag scheme are chosen by what is in the file
+unless told. With held-out data (--dev) every pass is scored on it, training stops when that no
+longer improves, and the best model is kept. The same data, options and seed give the same model,
+byte for byte, also when the run was killed and resumed.
 """,
     """
   hopefear train tag --train train.txt --dev dev.txt --model chunks.model
@@ -44,9 +44,10 @@ NAME:KEY=VALUE:KEY=VALUE.
 _PREDICT = Words(
     """
 A tagger writes the file as it is, comments included, with the labels as one more column (CoNLL-U:
-in place of the column it was trained on; CRFsuite files: the labels alone). With --proba there are
-also the probability of each label, that of the span it belongs to (_ outside spans) and, in a
-comment, that of all labels of the sentence; in CoNLL-U they go to MISC. With --nbest N every
+in place of the column it was trained on; JSON lines: as one more list; CRFsuite files: the labels
+alone). With --proba there are also the probability of each label, that of the span it belongs to
+(_ outside spans) and, in a comment, that of all labels of the sentence; in CoNLL-U they go to MISC,
+of JSON lines the output is that of --output-format json. With --nbest N every
 sentence comes N times, best first, each behind a comment `# rank = K score = S probability = P`.
 With --input-format text the input is any text: sentences and tokens are found by rules that follow
 those of the training data; on a terminal they come in colours. From a pipe every sentence is
@@ -118,15 +119,16 @@ class Tags(Surface):
         options.one_format(
             group,
             self.name,
-            "columns (a token a line, a blank line between sentences), conllu, or crfsuite "
-            "(label<TAB>attribute…); auto looks at the file's name and first token",
+            "columns (a token a line, a blank line between sentences), conllu, crfsuite "
+            '(label<TAB>attribute…), or json (lines of {"tokens": […], "tags": […]}); auto looks '
+            "at the file's name and first token",
         )
         _columns(group)
         options.named(
             group,
             "--column",
             "the column of the labels, by name or number from 0 (default: the last one; of "
-            "CoNLL-U, upos)",
+            "CoNLL-U, upos; of JSON, ner_tags, tags or labels)",
             "NAME",
         )
         group.add_argument(

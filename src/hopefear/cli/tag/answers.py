@@ -17,6 +17,7 @@ from hopefear.cli.tag.showing import columns, is_coloured, lines, objects, paint
 from hopefear.data.files import ReadReport, is_pipe
 from hopefear.data.schemes import scheme_name, spans
 from hopefear.data.sequences import Column, SequenceDataset
+from hopefear.data.token_objects import with_labels
 from hopefear.data.write_tokens import repeated, with_columns
 from hopefear.errors import HopefearError
 from hopefear.tasks.base import Explanation
@@ -66,9 +67,9 @@ def _shown(
     if form == "inline":
         paint = painter(model.labels, scheme is not None) if coloured else None
         return lines(text, table, scheme, paint)
-    if form == "json":
+    if form == "json" or (form is None and text.form == "json" and (args.nbest or args.proba)):
         return objects(text, table, scheme)
-    if text.form == "text":
+    if text.form == "text" or (text.form == "json" and form == "columns"):
         return columns(text, table)
     return tagged(text, how(model)["column"] or "label", table)
 
@@ -163,6 +164,8 @@ def tagged(text: Text, name: str, table: Table) -> Iterator[bytes]:
     """The text with its labels in a column of that name."""
     if text.file is None:
         return _labels_alone(table)
+    if text.form == "json":
+        return with_labels(text.file, name, table.labels)
     file = text.file if table.counts is None else repeated(text.file, table.counts)
     return with_columns(file, table.columns(name), comments=table.comments)
 

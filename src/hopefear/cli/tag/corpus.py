@@ -27,12 +27,14 @@ from hopefear.data.schemes import (
     scheme_name,
 )
 from hopefear.data.sequences import Column, ColumnTable, Sentences, SequenceDataset
+from hopefear.data.sources import Source as DataSource
 from hopefear.data.token_files import (
     TokenFile,
     named_tokens,
     read_sentences,
     token_format,
 )
+from hopefear.data.token_objects import begins_with_object, check_named
 from hopefear.data.token_stream import arriving_text, read_parts
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.attributes import AttributeFeatures, AttributeRows
@@ -52,7 +54,7 @@ class Text:
 
     Parameters
     ----------
-    form : {"columns", "conllu", "crfsuite", "text"}
+    form : {"columns", "conllu", "crfsuite", "json", "text"}
         How they are written.
     content : Sentences or AttributeRows
         What features are made of.
@@ -130,7 +132,10 @@ class Text:
             raise HopefearError(
                 f"{self.source} has no column {name!r}; there are {', '.join(self.names)}"
             )
-        return getattr(columns, "aliases", {}).get(name, name), columns[name]
+        name = getattr(columns, "aliases", {}).get(name, name)
+        if self.form == "json" and self.file is not None:
+            check_named(self.file, name)
+        return name, columns[name]
 
     def encode(
         self, features: Any, labels: Sequence[str] = (), gold: Column | None = None
@@ -661,6 +666,9 @@ def _as_trained(
     form = args.format
     if form == "auto":
         form = "crfsuite" if attributes else named_tokens(path) or reading["format"]
+        if not attributes and form in ("columns", "json"):
+            line = next(DataSource(path).look(), b"")
+            form = "json" if begins_with_object(line) else "columns"
     if attributes != (form == "crfsuite"):
         kind = "attributes of CRFsuite files" if attributes else "templates over columns"
         raise HopefearError(f"{path}: {args.model} has features from {kind}, and this is {form}")

@@ -50,10 +50,10 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
         )
     how = {"columns": args.columns, "on_error": args.on_error}
     with head_of(args) as head:
-        _whole_sentences(head)
+        _whole_sentences(head, b"\n" if form == "json" else b"\n\n")
         start = read_text(head, form, ReadReport(), **how)
-    name, gold = start.column(args.column)
-    schemes = schemes_of(start, gold, args.scheme, args.convert, args.scheme_errors)
+        name, gold = start.column(args.column)
+        schemes = schemes_of(start, gold, args.scheme, args.convert, args.scheme_errors)
     source = Source(args, start, name, gold, features_named(args, start, gold))
     inputs = source.inputs(*first_learner(args))
     if inputs is not source.templates:
@@ -102,13 +102,13 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
     return Incoming(task, first, blocks, held_out, reading)
 
 
-def _whole_sentences(path: str) -> None:
-    """Cut a file behind its last blank line, where it has one."""
+def _whole_sentences(path: str, mark: bytes) -> None:
+    """Cut a file behind the last mark of a sentence's end, where it has one."""
     with open(path, "rb+") as file:
         lines = file.read()
-        end = lines.rfind(b"\n\n")
+        end = lines.rfind(mark)
         if end > 0:
-            file.truncate(end + 2)
+            file.truncate(end + len(mark))
 
 
 def _of_known_labels(

@@ -37,7 +37,7 @@ from hopefear.features.templates.spec import (
     View,
     read_lexicon,
 )
-from hopefear.features.templates.views import ARGUMENTS, CLASSES, CUTS, LISTS, MAPS, SEVERAL
+from hopefear.features.templates.views import ARGUMENTS, CLASSES, CUTS, LISTS, MAPS, SEVERAL, seen
 from hopefear.storage import is_beside
 
 _TOKEN = re.compile(r"\s*([()\[\],]|[^\s()\[\],]+)")
@@ -386,7 +386,17 @@ class _Lines:
         return self._text.count("\n", 0, match.end()) + 1 if match else 0
 
 
-_MACRO = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*\]")
+_MACRO = re.compile(
+    r"""%(?:([xX])|([mMtT])(?=[^\]"]*"))"""
+    r"""\[\s*([+-]?\d+)\s*,\s*(\d+)\s*(?(2),\s*"((?:[^"\\]|\\.)*)"\s*)\]"""
+)
+_MACRO_VIEWS = {
+    "x": (),
+    "X": (View("lower"),),
+    "m": (View("match"),),
+    "M": (View("match-lower"),),
+    **dict.fromkeys("tT", (View("test"),)),
+}
 _OTHER_MACRO = re.compile(r"%[A-Za-z]\S*")
 _LINE = re.compile(r"[UuBb*](\S*[:%]|\d*$)")
 _CRFPP_ON = {"U": ON_LABELS, "B": ON_EDGES, "*": ON_BOTH}
@@ -438,22 +448,29 @@ def template_of(line: str, source: str, number: int) -> Template:
     if on is None:
         raise InputError(source, number, "a template that begins with U, B or *", line)
     terms: list[Term] = []
-    for row, column in _MACRO.findall(line):
+    for plain, tested, row, column, pattern in _MACRO.findall(line):
         # Digits without end would be refused by int() itself.
         if len(row) > 6 or not -MAX_OFFSET <= int(row) <= MAX_OFFSET:
             raise InputError(source, number, f"rows from -{MAX_OFFSET} to {MAX_OFFSET}", row)
         if len(column) > 6 or int(column) > _MAX_COLUMN:
             raise InputError(source, number, f"columns from 0 to {_MAX_COLUMN}", column)
-        terms.append(Term(Source(int(column)), (), int(row)))
-    pieces = tuple(_MACRO.split(line)[::3])
+        views = _MACRO_VIEWS[plain or tested]
+        if pattern or tested:
+            try:
+                views = (View(views[0].name, (pattern,)),)
+                seen("", views)
+            except HopefearError as error:
+                raise InputError(source, number, "a pattern of Wapiti's", str(error)) from None
+        terms.append(Term(Source(int(column)), views, int(row)))
+    pieces = tuple(_MACRO.split(line)[::6])
     for piece in pieces:
         other = _OTHER_MACRO.search(piece)
         if other is not None:
             raise InputError(
                 source,
                 number,
-                "only %x[row,column] macros (regular expressions and forms such as %X, %t and %m "
-                "are Wapiti's; use a TOML file with views)",
+                '%x[row,column], or Wapiti\'s %m[row,column,"pattern"] and %t (@ and * before rows '
+                "are not; use a TOML file with views)",
                 other.group(),
             )
     return Template(line, pieces, tuple(terms), on=on, line=number)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
+import string
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ import numpy as np
 from hopefear.core.arrays import Texts, gathered
 from hopefear.core.component import inlined, kernel
 from hopefear.core.hashing import mix
+from hopefear.errors import HopefearError
 from hopefear.features.templates.spec import View
 
 _RUNS = re.compile(r"(.)\1+", re.DOTALL)
@@ -198,6 +200,81 @@ def _classes_of_shape(s: str) -> tuple[str, ...]:
     return tuple(name for name in SHAPE_CLASSES if _PATTERNS[name].fullmatch(s))
 
 
+_ASCII_CLASSES = {
+    "a": string.ascii_letters,
+    "d": string.digits,
+    "l": string.ascii_lowercase,
+    "p": string.punctuation,
+    "s": string.whitespace,
+    "u": string.ascii_uppercase,
+    "w": string.ascii_letters + string.digits,
+}
+_ATOM = re.compile(r"(\\?.)([*?]?)", re.DOTALL)
+
+
+def match(text: str, pattern: str) -> tuple[str, ...]:
+    """The first match of a pattern of Wapiti's in the string, empty where there is none.
+
+    ``.``, ``x*`` (as few as will do), ``x?``, ``^`` at the beginning, ``$`` at the end, and the
+    classes of ASCII ``\\a \\d \\l \\p \\s \\u \\w``, in upper case their complements.
+
+    >>> match("Going", ".?.?.?$"), match("IL-2", "\\\\p\\\\d*$"), match("a", "b")
+    (('ing',), ('-2',), ('',))
+    """
+    begin, end = _matched(text, pattern)
+    return (text[begin : max(begin, end)],)
+
+
+def match_lower(text: str, pattern: str) -> tuple[str, ...]:
+    """The same in lower case."""
+    return (match(text, pattern)[0].lower(),)
+
+
+def is_match(text: str, pattern: str) -> tuple[str, ...]:
+    """``true`` if the string holds a match, else ``false``."""
+    return ("true" if _matched(text, pattern)[1] >= 0 else "false",)
+
+
+def _matched(text: str, pattern: str) -> tuple[int, int]:
+    """Begin and end of the first match; an end below 0 where there is none."""
+    atoms, anchored, closed = _atoms(pattern)
+    n = len(text)
+    # ends[j]: where a match of the atoms that follow ends, if it begins at j; -1 without one.
+    ends = [-1] * n + [n] if closed else list(range(n + 1))
+    for chars, complement, often in reversed(atoms):
+        fits = [(c in chars) != complement for c in text]
+        new = ends[:] if often else [-1] * (n + 1)
+        for j in reversed(range(n)):
+            if fits[j] and often == "*":
+                new[j] = ends[j] if ends[j] >= 0 else new[j + 1]
+            elif fits[j] and (not often or ends[j + 1] >= 0):
+                new[j] = ends[j + 1]
+        ends = new
+    for begin in range(1 if anchored else n + 1):
+        if ends[begin] >= 0:
+            return begin, ends[begin]
+    return 0, -1
+
+
+@functools.lru_cache(1 << 10)
+def _atoms(pattern: str) -> tuple[list[tuple[str, bool, str]], bool, bool]:
+    """Characters, whether all others are meant, and how often; anchors at both ends."""
+    anchored, inner = pattern.startswith("^"), pattern.removeprefix("^")
+    closed = inner.endswith("$") and not inner.endswith("\\$")
+    atoms = []
+    for atom, often in _ATOM.findall(inner[:-1] if closed else inner):
+        char, kind = atom[-1], atom[-1].lower()
+        if atom in ("*", "?", "\\"):
+            raise HopefearError(f"{atom!r} without a character before or behind it, in {pattern!r}")
+        if atom == ".":
+            atoms.append(("", True, often))
+        elif len(atom) == 2 and kind in _ASCII_CLASSES:
+            atoms.append((_ASCII_CLASSES[kind], char.isupper(), often))
+        else:
+            atoms.append((char, False, often))
+    return atoms, anchored, closed
+
+
 # One string of each string, one or none, any number. Arguments: "size", "sizes" or "class".
 MAPS: dict[str, Callable[[str], str]] = {
     "lower": lower,
@@ -211,6 +288,12 @@ LISTS: dict[str, Callable[..., tuple[str, ...]]] = {
     "substrings": substrings,
     "classes": classes,
     "is": is_class,
+}
+# Those of Wapiti's patterns, which template files have other names for.
+PATTERNS: dict[str, Callable[[str, str], tuple[str, ...]]] = {
+    "match": match,
+    "match-lower": match_lower,
+    "test": is_match,
 }
 ARGUMENTS = {"prefix": "size", "suffix": "size", "substrings": "sizes", "is": "class"}
 SEVERAL = frozenset({"substrings", "classes"})
@@ -233,7 +316,7 @@ def _values(name: str, args: tuple[int | str, ...], texts: tuple[str, ...]) -> I
         if name in MAPS:
             yield MAPS[name](text)
         else:
-            yield from (CUTS.get(name) or LISTS[name])(text, *args)
+            yield from (CUTS | LISTS | PATTERNS)[name](text, *args)
 
 
 class Values(NamedTuple):
@@ -289,7 +372,8 @@ class Types:
         strings = self.mapped(views[:-1])
         if name == "classes":
             return _of_lists(all_classes(strings))
-        return _of_lists([LISTS[name](text, *args) for text in strings])
+        view = (LISTS | PATTERNS)[name]
+        return _of_lists([view(text, *args) for text in strings])
 
     def _pack(self, views: tuple[View, ...]) -> Packed:
         if views not in self._packed:

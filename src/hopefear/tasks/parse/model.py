@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ import numpy as np
 from hopefear.data.labels import limits_of
 from hopefear.data.sequences import Column
 from hopefear.data.tree_rows import TreeDataset, TreeKind, TreeRows
-from hopefear.data.treebank import Treebank
+from hopefear.data.treebank import MISSING, Treebank
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.arcs.arc_map import ArcMap
 from hopefear.features.arcs.token_arcs import TokenArcs
@@ -75,6 +76,7 @@ class ParseModel(Model):
         """
         if isinstance(bank, TreeDataset):
             return bank
+        check_columns(bank, self.features)
         data = encoded(bank, self.features, self.labels, self.kind, self.pruner).known(bank, 0)
         return data if allowed is None else with_heads_allowed(data, allowed)
 
@@ -194,6 +196,33 @@ class ParseModel(Model):
         if self.features.kind == TokenArcs.kind and (self.kind.order, self.pruner) != (1, None):
             raise ModelError("networks score arcs one by one, and look at all of them")
         self.check_size(self.structure().n_coordinates())
+
+
+def check_columns(bank: Treebank, features: ArcMap | TokenArcs) -> None:
+    """HopefearError for words without the tags that a parser learned from; a warning for others."""
+    columns, (_, lemma, tag, _, morph) = bank.sentences.columns, features.columns
+
+    def is_empty(name: str) -> bool:
+        column = columns[name]
+        known = [text != MISSING for text in column.strings]
+        return bool(known) and not np.array(known)[column.ids].any()
+
+    tags = features.tags if isinstance(features, ArcMap) else features.tables.get(tag, ())
+    if bank.n_tokens and any(text != MISSING for text in tags) and is_empty(tag):
+        raise HopefearError(
+            f"{bank.source} has no tags in the column {tag}, from which the parser has learned; "
+            "give them, or a tagger (--tagger MODEL, Parser(tagger=…))"
+        )
+    looked_at = str(features.templates) if isinstance(features, ArcMap) else ""
+    more = {"lemma": lemma, "morph": morph}
+    if lacking := [c for key, c in more.items() if c and key in looked_at and is_empty(c)]:
+        those = " and ".join(lacking)
+        warnings.warn(
+            f"{bank.source} has no {those}, from which the parser has learned too: its trees will "
+            f"be worse; give {those}, or train a parser with the tagger (train parse --tagger, "
+            "Parser(tagger=…)), which then learns from words and tags alone",
+            stacklevel=3,
+        )
 
 
 def narrowed(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

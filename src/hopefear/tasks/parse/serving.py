@@ -34,7 +34,7 @@ class ParseService(SentenceService):
         super().__init__(model, tagger)
         self._parser = Parser.from_model(model)
         self._parser.tagger = tagger
-        tags = "" if tagger is not None else "; better with tags, which --tagger finds"
+        tags = "" if tagger is not None else "; a parser that has learned from tags needs --tagger"
         self.forms = (
             f"a text{tags}",
             "a list of words, each a string, a pair of word and tag, or an object with form, "

@@ -82,8 +82,8 @@ class Tagging(Task):
         check_lengths(data, structure, 1 if learner.batch else learner.loss.depth())
         if learner.batch and learner.observed is not None and not structure.transitions:
             raise HopefearError(
-                "a batch CRF learns weights of label pairs, which the templates leave out (no "
-                "B line); use an online learner such as crf"
+                "a batch CRF learns weights of label pairs, which the templates leave out: add a "
+                "line B to the template file, or use an online learner such as crf"
             )
         check_inputs(learner, data)
 
