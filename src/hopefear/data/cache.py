@@ -88,6 +88,7 @@ class Spool:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = os.fspath(folder)
         try:
             self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         except OSError as error:
@@ -118,7 +119,8 @@ class Spool:
                 self.totals[name] = self.totals.get(name, 0) + len(array)
         except OSError as error:
             raise HopefearError(
-                f"rows cannot be kept next to the cache: {error.strerror}; free some space there"
+                f"{self._folder}: rows cannot be kept there until the cache is written: "
+                f"{error.strerror}; free some space, or name another folder with --cache"
             ) from error
 
     def pieces(self) -> Iterator[dict[str, np.ndarray]]:
