@@ -9,10 +9,11 @@ import gzip
 import io
 import lzma
 import os
+import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 from hopefear.errors import HopefearError, InputError
 
 MAX_LINE_BYTES = 1 << 28
+MAX_SENTENCE_BYTES = 1 << 26
 BOM = b"\xef\xbb\xbf"
 
 _BUFFER = 1 << 20
@@ -32,6 +34,7 @@ _MAGIC = {
 _SUFFIX = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2", ".zst": "zstd"}
 # Bytes that are unpacked at a time: 2 KiB of Zstandard are at most 64 MiB of text.
 _PACKED = 1 << 11
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 
 def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
@@ -74,8 +77,26 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
 
 
 def load(path: str | os.PathLike[str]) -> bytes:
-    """All bytes of a file, unpacked; UTF-16 is refused."""
-    return b"".join(pieces(path, 1 << 20))
+    """All bytes of a file of sentences, unpacked; UTF-16 is refused."""
+    return b"".join(sentences_parted(pieces(path, 1 << 20), path))
+
+
+def sentences_parted(pieces: Iterable[bytes], path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The pieces of a file as long as blank lines part its sentences, else InputError."""
+    size, ended = 0, False
+    for piece in pieces:
+        blank = _BLANK_LINE.search(piece) or (ended and piece.startswith((b"\n", b"\r\n")))
+        size = 0 if blank else size + len(piece)
+        if size > MAX_SENTENCE_BYTES:
+            raise endless_sentence(path, size)
+        ended = piece.endswith(b"\n")
+        yield piece
+
+
+def endless_sentence(path: str | os.PathLike[str], size: int) -> InputError:
+    """What to say of a file that has read ``size`` bytes without a blank line."""
+    found = f"{size:,} bytes without a blank line"
+    return InputError(os.fspath(path), 0, "sentences, with blank lines between them", found)
 
 
 def pieces(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
