@@ -6,6 +6,10 @@ import errno
 import io
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +21,7 @@ from hopefear.data import cache
 from hopefear.data.mapped import available_memory
 from hopefear.tasks import TASKS
 from hopefear.training import passes
+from hopefear.training.checkpoints import Checkpoints
 
 pytestmark = pytest.mark.interpreted
 
@@ -242,3 +247,37 @@ def test_a_block_larger_than_memory_is_said(tmp_path, capsys, monkeypatch) -> No
     argv = ["train", "classify", "--train", str(tmp_path / "a.svm"), "--model", str(tmp_path / "m")]
     assert main([*argv, "--cache", str(tmp_path / "c")]) == 1
     assert "are one block and take" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize(("task", "text"), [("classify", svmlight), ("tag", columns)])
+def test_a_cache_that_is_cut_while_it_is_read_ends_the_run_in_words(tmp_path, task, text) -> None:
+    (tmp_path / "a").write_text(text(300))
+    model = trained(tmp_path, task, "a", "--cache", str(tmp_path / "caches"))
+    (cached,) = (tmp_path / "caches").iterdir()
+    words = f"-m hopefear train {task} --train a --cache caches --model m --learner perceptron"
+    words += " --epochs 100000 --checkpoint points --checkpoint-every 0.01 --quiet"
+    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, *words.split()], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True
+    ) as run:
+        points = [tmp_path / "points" / f"checkpoint.{k}" for k in (0, 1)]
+        while not all(point.exists() for point in points):
+            assert run.poll() is None
+            time.sleep(0.01)
+        os.truncate(cached, 5000)
+        _, error = run.communicate(timeout=60)
+    assert run.returncode == 1 and error.count("\n") == 1
+    assert f"{cached.name}: the cache is damaged: it " in error and "build it again" in error
+    assert (tmp_path / "m").read_bytes() == model
+    assert Checkpoints(tmp_path / "points").find() is not None
+
+
+def test_a_fault_that_is_no_caches_ends_the_process_as_before(tmp_path) -> None:
+    (tmp_path / "a.svm").write_text(svmlight(20))
+    trained(tmp_path, "classify", "a.svm", "--cache", str(tmp_path / "caches"))
+    (cached,) = (tmp_path / "caches").iterdir()
+    code = "import sys, ctypes, hopefear.data.cache as c; c.open_cache(sys.argv[1]); "
+    code += "ctypes.string_at(8)"
+    done = subprocess.run([sys.executable, "-c", code, str(cached)], capture_output=True)
+    assert done.returncode == -signal.SIGSEGV and b"cache" not in done.stderr

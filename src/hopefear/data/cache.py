@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import ctypes
+import functools
 import hashlib
 import importlib
 import json
 import mmap
 import os
+import signal
 import struct
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -69,13 +73,53 @@ class CacheMap(mmap.mmap):
         except OSError:
             return
         if stamp != self.stamp and stamp[0] == self.stamp[0]:
-            if stamp[1] < len(self):  # to read what is missing would end the program
+            if stamp[1] < len(self):
                 raise _damaged(self.path, "it has become shorter")
             header = _read_header(self, self.path)
             if _digest_of(self) != self.digest:
                 raise _damaged(self.path, "its header has changed")
             _check_hashes(self, header)
             self.stamp = stamp
+
+
+# Caches that are open, and what would else be called for a fault, by number of the signal.
+_OPEN: weakref.WeakSet[CacheMap] = weakref.WeakSet()
+_HANDLERS: dict[int, int | None] = {}
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_int)
+def _on_fault(signum: int) -> None:
+    """Ends the process in words where a cache was written to while a kernel read it.
+
+    A page that the file has no more is a fault, and so is where wrong numbers lead. Kernels cannot
+    return from either.
+    """
+    for mapping in list(_OPEN):
+        with contextlib.suppress(OSError):
+            stamp = _stamp(os.stat(mapping.path))
+            if stamp != mapping.stamp and stamp[0] == mapping.stamp[0]:
+                error = _damaged(mapping.path, "it was written to while it was read")
+                os.write(2, f"hopefear: {error}\n".encode())
+                os._exit(1)
+    _system().signal(signum, _HANDLERS.pop(signum))  # not ours, and it comes again at once
+
+
+def _handle_faults() -> None:
+    """Has :func:`_on_fault` called, unless the program handles such signals in Python."""
+    for name in ("SIGBUS", "SIGSEGV"):  # Windows keeps mapped files from being cut
+        number = getattr(signal, name, None) if os.name == "posix" else None
+        if number and number not in _HANDLERS and signal.getsignal(number) == signal.SIG_DFL:
+            _HANDLERS[number] = _system().signal(number, _on_fault)
+
+
+@functools.cache
+def _system() -> Any:
+    library = ctypes.CDLL(None)
+    library.signal.argtypes, library.signal.restype = (
+        (ctypes.c_int, ctypes.c_void_p),
+        ctypes.c_void_p,
+    )
+    return library
 
 
 class Spool:
@@ -479,6 +523,8 @@ def _map_file(path: str | os.PathLike[str]) -> CacheMap:
             mapping.path, mapping.stamp = os.path.abspath(path), _stamp(os.fstat(file.fileno()))
             mapping.tells = os.access(path, os.W_OK)
             at_random(mapping)
+            _OPEN.add(mapping)
+            _handle_faults()
             return mapping
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "an empty file"
