@@ -32,7 +32,7 @@ from hopefear.core.kernel_cache import cache_folder
 from hopefear.data.mapped import at_random, blocks, in_order, rows_of, update_hash
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import parts
-from hopefear.storage import atomic_file
+from hopefear.storage import atomic_file, field_of
 
 MAGIC = b"hopefear-cache 2"
 PAGE = 4096
@@ -362,7 +362,7 @@ def open_cache(
     mapping = _map_file(name)
     header = _read_header(mapping, name)
     mapping.digest = _digest_of(mapping)
-    with _sound_header(name):
+    with sound_header(name):
         dataset = _dataset(mapping, header, name)
         dataset.__dict__["digest"] = header["digest"]
         if check_source and (reason := _changed(header["source"])):
@@ -390,7 +390,7 @@ def open_again(path: str, digest: str, stamp: Stamp) -> CacheMap:
             raise HopefearError(f"{path}: not the cache that training began with")
         mapping.digest = digest
         if mapping.stamp != stamp:
-            with _sound_header(path):
+            with sound_header(path):
                 _check_hashes(mapping, header)
     except HopefearError as error:
         raise HopefearError(
@@ -559,14 +559,23 @@ def _read_header(data: Any, name: str) -> dict[str, Any]:
         header = None
     if not isinstance(header, dict):
         raise _damaged(name, "its header is not JSON")
+    with sound_header(name):
+        for key, kind in (("digest", str), ("source", dict), ("options", dict)):
+            field_of(header, key, kind)
+        for key, kind in (("path", str), ("size", int), ("mtime_ns", int)):
+            field_of(header["source"], key, kind)
+        for label in (*header.get("classes", ()), *header.get("labels", ())):
+            if type(label) is not str:
+                raise ModelError(f"a label is {label!r:.60}")
     return header
 
 
 @contextlib.contextmanager
-def _sound_header(name: str) -> Iterator[None]:
+def sound_header(name: str) -> Iterator[None]:
+    """Whatever goes wrong with what a header says is a HopefearError that names the cache."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ModelError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, ModelError) as error:
         raise _damaged(name, f"its header is not sound ({error})") from error
 
 
