@@ -87,7 +87,6 @@ _OPEN: weakref.WeakSet[CacheMap] = weakref.WeakSet()
 _HANDLERS: dict[int, int | None] = {}
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_int)
 def _on_fault(signum: int) -> None:
     """Ends the process in words where a cache was written to while a kernel read it.
 
@@ -104,12 +103,15 @@ def _on_fault(signum: int) -> None:
     _system().signal(signum, _HANDLERS.pop(signum))  # not ours, and it comes again at once
 
 
+_ON_FAULT = ctypes.CFUNCTYPE(None, ctypes.c_int)(_on_fault)
+
+
 def _handle_faults() -> None:
     """Has :func:`_on_fault` called, unless the program handles such signals in Python."""
     for name in ("SIGBUS", "SIGSEGV"):  # Windows keeps mapped files from being cut
         number = getattr(signal, name, None) if os.name == "posix" else None
         if number and number not in _HANDLERS and signal.getsignal(number) == signal.SIG_DFL:
-            _HANDLERS[number] = _system().signal(number, _on_fault)
+            _HANDLERS[number] = _system().signal(number, _ON_FAULT)
 
 
 @functools.cache
@@ -562,8 +564,9 @@ def _read_header(data: Any, name: str) -> dict[str, Any]:
     with sound_header(name):
         for key, kind in (("digest", str), ("source", dict), ("options", dict)):
             field_of(header, key, kind)
-        for key, kind in (("path", str), ("size", int), ("mtime_ns", int)):
-            field_of(header["source"], key, kind)
+        field_of(header["source"], "path", str)
+        for key in ("size", "mtime_ns"):
+            field_of(header["source"], key, int)
         for label in (*header.get("classes", ()), *header.get("labels", ())):
             if type(label) is not str:
                 raise ModelError(f"a label is {label!r:.60}")

@@ -69,7 +69,7 @@ def read_weights(path: str | os.PathLike[str], n: int) -> np.ndarray:
     [1.0, 0.5]
     """
     with open_bytes(path) as stream:
-        lines = read_small(stream, os.fspath(path), (n + 1) * _LONGEST).split(b"\n")
+        lines = read_small(stream, path, (n + 1) * _LONGEST).split(b"\n")
     if lines and not lines[-1].strip():
         lines.pop()
     try:

@@ -138,14 +138,14 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         os.unlink(temporary)
 
 
-def read_small(file: IO[bytes], name: str, most: int = MAX_SMALL_BYTES) -> bytes:
+def read_small(file: IO[bytes], path: str | os.PathLike[str], most: int = MAX_SMALL_BYTES) -> bytes:
     """All bytes of a file that people write: settings, templates, weights of a decoder.
 
     Parameters
     ----------
     file : file
         Open for reading.
-    name : str
+    path : str or path
         How messages call it.
     most : int
         Bytes that it may have; a device such as ``/dev/zero`` has no end.
@@ -159,7 +159,7 @@ def read_small(file: IO[bytes], name: str, most: int = MAX_SMALL_BYTES) -> bytes
     """
     data = file.read(most + 1)
     if len(data) > most:
-        raise InputError(name, 0, f"a file of at most {most:,} bytes", "more")
+        raise InputError(os.fspath(path), 0, f"a file of at most {most:,} bytes", "more")
     return data
 
 

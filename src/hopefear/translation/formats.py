@@ -470,7 +470,7 @@ def _read_sidecar(path: str, line: int, name: str, dense: list[str]) -> Parts:
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
     """Lines of a plain or compressed UTF-8 file, without their ends; ``-`` is standard input."""
     with open_bytes(path) as stream:
-        data = read_small(stream, os.fspath(path), MAX_LINE_BYTES)
+        data = read_small(stream, path, MAX_LINE_BYTES)
     check_text(data, os.fspath(path), 1)
     return data.decode("utf-8-sig").split("\n")
 

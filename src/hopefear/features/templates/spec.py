@@ -268,7 +268,7 @@ def read_lexicon(path: Path, shown: str) -> tuple[str, ...]:
     """
     try:
         with path.open("rb") as file:
-            raw = read_small(file, str(path), _MAX_LEXICON_BYTES)
+            raw = read_small(file, path, _MAX_LEXICON_BYTES)
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         reason = getattr(error, "strerror", None) or error
         raise InputError(shown, 0, f"a readable lexicon ({reason})", str(path)) from None

@@ -158,7 +158,7 @@ def read_prices(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]:
     """Prices from a file of lines ``right predicted price``."""
     prices: dict[tuple[str, str], float] = {}
     with open_bytes(path) as file:
-        text = read_small(file, os.fspath(path)).decode("utf-8-sig", errors="replace")
+        text = read_small(file, path).decode("utf-8-sig", errors="replace")
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
