@@ -13,7 +13,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -78,36 +78,32 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
 
 def load(path: str | os.PathLike[str]) -> bytes:
     """All bytes of a file of sentences, unpacked; UTF-16 is refused."""
-    return b"".join(sentences_parted(pieces(path, 1 << 20), path))
+    return b"".join(pieces(path, 1 << 20))
 
 
-def sentences_parted(pieces: Iterable[bytes], path: str | os.PathLike[str]) -> Iterator[bytes]:
-    """The pieces of a file as long as blank lines part its sentences, else InputError."""
-    size, ended = 0, False
-    for piece in pieces:
-        blank = _BLANK_LINE.search(piece) or (ended and piece.startswith((b"\n", b"\r\n")))
-        size = 0 if blank else size + len(piece)
-        if size > MAX_SENTENCE_BYTES:
-            raise endless_sentence(path, size)
-        ended = piece.endswith(b"\n")
-        yield piece
+def pieces(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
+    """The bytes of `load`, as they come, so many at a time or fewer.
+
+    They are an InputError where no blank lines part them into sentences.
+    """
+    with open_bytes(path) as stream:
+        piece, unparted, ended = stream.read1(size), 0, False
+        if piece.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
+        while piece:
+            blank = _BLANK_LINE.search(piece) or (ended and piece.startswith((b"\n", b"\r\n")))
+            unparted = 0 if blank else unparted + len(piece)
+            if unparted > MAX_SENTENCE_BYTES:
+                raise endless_sentence(path, unparted)
+            yield piece
+            ended = piece.endswith(b"\n")
+            piece = stream.read1(size)
 
 
 def endless_sentence(path: str | os.PathLike[str], size: int) -> InputError:
     """What to say of a file that has read ``size`` bytes without a blank line."""
     found = f"{size:,} bytes without a blank line"
     return InputError(os.fspath(path), 0, "sentences, with blank lines between them", found)
-
-
-def pieces(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
-    """The bytes of `load`, as they come, so many at a time or fewer."""
-    with open_bytes(path) as stream:
-        piece = stream.read1(size)
-        if piece.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
-        while piece:
-            yield piece
-            piece = stream.read1(size)
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:

@@ -23,15 +23,7 @@ from hopefear.core.threads import Team, once
 from hopefear.data.files import ReadReport, check_on_error, count_lines
 from hopefear.data.numbers import find_columns, find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
-from hopefear.data.sources import (
-    BOM,
-    Source,
-    is_packed,
-    load,
-    pieces,
-    sentences_parted,
-    utf8_wanted,
-)
+from hopefear.data.sources import BOM, Source, is_packed, load, pieces, utf8_wanted
 from hopefear.data.token_stretches import by_stretches, while_read
 from hopefear.errors import HopefearError, InputError
 
@@ -672,8 +664,7 @@ def read_sentences(
     ahead = None
     with Team(n_jobs) as team:
         if n_jobs > 1 and is_packed(name):
-            parted = sentences_parted(pieces(path, _STRETCH), path)
-            text, ahead = while_read(parted, team, lines_of, form_of, parse)
+            text, ahead = while_read(pieces(path, _STRETCH), team, lines_of, form_of, parse)
         else:
             text = load(path)
         lines = lines_of(text.removeprefix(BOM), ReadReport() if report is None else report)
