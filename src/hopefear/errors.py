@@ -32,7 +32,7 @@ class InputError(HopefearError):
 
     def __init__(self, path: str, line: int, expected: str, found: str | None = None) -> None:
         place = f"{path}:{line}" if line else path
-        shown = "" if found is None else f", found {_shorten(found)!r}"
+        shown = "" if found is None else f", found {shortened(found)!r}"
         super().__init__(f"{place}: expected {expected}{shown}")
         self.path, self.line = path, line
 
@@ -49,5 +49,10 @@ class CombinationError(HopefearError, ValueError):
     """Two parts of a learner that cannot work together; the message names both and a way out."""
 
 
-def _shorten(text: str, limit: int = 60) -> str:
+def shortened(text: str, limit: int = 60) -> str:
+    """Text for a message, cut where it has more than ``limit`` characters.
+
+    >>> shortened("9" * 5000, 8)
+    '9999999…'
+    """
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -112,6 +112,18 @@ def test_advice_for_memory_names_options_that_the_command_has(command):
         assert "use less data" in message
 
 
+def test_a_cache_is_not_advised_for_weights(tmp_path, capsys, monkeypatch):
+    def none_left(*args, **options):
+        raise MemoryError("Unable to allocate 37.3 GiB")
+
+    (tmp_path / "rows").write_text("1 1:1\n2 2:1\n")
+    words = ["train", "classify", "--train", f"{tmp_path}/rows", "--model", f"{tmp_path}/m"]
+    monkeypatch.setattr("hopefear.training.loop.OnlineTrainer", none_left)
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert "37.3 GiB); give --hash-bits N" in error and "--cache" not in error
+
+
 @pytest.fixture
 def run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

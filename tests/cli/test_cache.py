@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import json
 import os
+import random
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +21,10 @@ import pytest
 from hopefear.cli import main
 from hopefear.data import cache
 from hopefear.data.mapped import available_memory
+from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS
 from hopefear.training import passes
+from hopefear.training.checkpoints import Checkpoints
 
 pytestmark = pytest.mark.interpreted
 
@@ -196,7 +204,8 @@ def test_a_full_disk_leaves_nothing(tmp_path, capsys, monkeypatch, task, name, t
     argv = ["train", task, "--train", str(tmp_path / name), "--learner", "perceptron"]
     folder = tmp_path / "c"
     assert main([*argv, "--model", str(tmp_path / "m"), "--cache", str(folder)]) == 1
-    assert "No space left" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "No space left" in error and f"{folder}" in error
     assert os.listdir(folder) == [] and not (tmp_path / "m").exists()
 
 
@@ -242,3 +251,91 @@ def test_a_block_larger_than_memory_is_said(tmp_path, capsys, monkeypatch) -> No
     argv = ["train", "classify", "--train", str(tmp_path / "a.svm"), "--model", str(tmp_path / "m")]
     assert main([*argv, "--cache", str(tmp_path / "c")]) == 1
     assert "are one block and take" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize(("task", "text"), [("classify", svmlight), ("tag", columns)])
+def test_a_cache_that_is_cut_while_it_is_read_ends_the_run_in_words(tmp_path, task, text) -> None:
+    (tmp_path / "a").write_text(text(60))
+    model = trained(tmp_path, task, "a", "--cache", str(tmp_path / "caches"))
+    (cached,) = (tmp_path / "caches").iterdir()
+    words = f"-m hopefear train {task} --train a --cache caches --model m --learner perceptron"
+    words += " --epochs 100000 --checkpoint points --checkpoint-every 0.01 --quiet"
+    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, *words.split()], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True
+    ) as run:
+        points = [tmp_path / "points" / f"checkpoint.{k}" for k in (0, 1)]
+        while not all(point.exists() for point in points):
+            assert run.poll() is None
+            time.sleep(0.01)
+        os.truncate(cached, 5000)
+        _, error = run.communicate(timeout=60)
+    assert run.returncode == 1 and error.count("\n") == 1
+    assert f"{cached.name}: the cache is damaged: it " in error and "build it again" in error
+    assert (tmp_path / "m").read_bytes() == model
+    assert Checkpoints(tmp_path / "points").find() is not None
+
+
+def test_a_fault_that_is_no_caches_ends_the_process_as_before(tmp_path) -> None:
+    (tmp_path / "a.svm").write_text(svmlight(20))
+    trained(tmp_path, "classify", "a.svm", "--cache", str(tmp_path / "caches"))
+    (cached,) = (tmp_path / "caches").iterdir()
+    code = "import sys, ctypes, hopefear.data.cache as c; c.open_cache(sys.argv[1]); "
+    code += "ctypes.string_at(8)"
+    done = subprocess.run([sys.executable, "-c", code, str(cached)], capture_output=True)
+    assert done.returncode == -signal.SIGSEGV and b"cache" not in done.stderr
+
+
+FORGED = [None, True, -1, 0, 3, 2**63, 10**400, 0.5, "", "x", "<V4", "\ud800", "a\0b", [], [1], {}]
+
+
+def places(value, path=()):
+    """Paths to everything inside of a JSON value."""
+    inner = value.items() if isinstance(value, dict) else ()
+    for key, one in enumerate(value) if isinstance(value, list) else inner:
+        yield (*path, key)
+        yield from places(one, (*path, key))
+
+
+def forged(data: bytes, rng: random.Random) -> bytes:
+    """A cache with something else in its header, and the right hash."""
+    magic, offset, size, _ = cache._FIRST.unpack(data[: cache._FIRST.size])
+    header = json.loads(data[offset : offset + size])
+    *path, last = rng.choice(list(places(header)))
+    inner = header
+    for key in path:
+        inner = inner[key]
+    if rng.random() < 0.25:
+        del inner[last]
+    else:
+        inner[last] = rng.choice(FORGED)
+    text = json.dumps(header).encode()
+    digest = hashlib.sha256(text).hexdigest().encode()
+    first = cache._FIRST.pack(magic, offset, len(text), digest)
+    return first + data[len(first) : offset] + text
+
+
+@pytest.mark.parametrize(("task", "text"), [("classify", svmlight), ("tag", columns)])
+def test_forged_headers_with_right_hashes_are_refused_in_words(
+    tmp_path, capsys, task, text
+) -> None:
+    (tmp_path / "a").write_text(text(8))
+    folder = ("--cache", str(tmp_path / "caches"))
+    trained(tmp_path, task, "a", *folder)
+    (cached,) = (tmp_path / "caches").iterdir()
+    data, rng = cached.read_bytes(), random.Random(4)
+    argv = ["train", task, "--train", str(tmp_path / "a"), "--learner", "perceptron", "--quiet"]
+    argv += ["--epochs", "1", "--model", str(tmp_path / "m"), *folder]
+    refused = 0
+    for _ in range(40):
+        forgery = forged(data, rng)
+        cached.write_bytes(forgery)
+        status, error = main(argv), capsys.readouterr().err
+        assert status in (0, 1) and "internal error" not in error, error
+        cached.write_bytes(forgery)
+        try:
+            cache.open_cache(cached, verify=True)
+        except HopefearError:
+            refused += 1
+    assert refused > 12

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,10 +15,18 @@ import pytest
 
 import hopefear
 from hopefear import storage
+from hopefear.cli.config import read_config, with_place_of_best
+from hopefear.cli.serve import _token as token_of
+from hopefear.data import sources
 from hopefear.data.lists.files import read_lists
+from hopefear.data.sidecars import read_weights
 from hopefear.data.svmlight import read_svmlight
 from hopefear.errors import HopefearError
 from hopefear.features.templates import load_templates, parse_templates
+from hopefear.features.templates.spec import read_lexicon
+from hopefear.recipes.base import position_sets
+from hopefear.tasks.parse.task import templates_of
+from hopefear.tasks.tag.label_costs import read_prices
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.events import EventLog
 from hopefear.translation.weights import Weights
@@ -139,3 +149,80 @@ def test_half_a_character_in_tokens_and_classes(tmp_path):
 def test_messages_spell_out_what_terminals_obey(folder):
     answer = shell(folder, "inspect --model $(printf 'a\\033[31mb')")
     assert answer.stderr == "hopefear: cannot read a\\x1b[31mb: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: read_config(["--config", path]),
+        load_templates,
+        lambda path: read_lexicon(Path(path), "t.toml"),
+        templates_of,
+        position_sets,
+        read_prices,
+        lambda path: read_weights(path, 100),
+        Weights.read,
+        token_of,
+    ],
+    ids=range(9),
+)
+def test_small_files_that_have_no_end(read, tmp_path):
+    path = tmp_path / "zeros.toml"
+    path.symlink_to("/dev/zero")
+    with pytest.raises(HopefearError, match=r"zeros\.toml.* at most [0-9,]* bytes"):
+        read(str(path))
+
+
+def test_what_a_search_wrote_is_looked_for_on_a_short_line():
+    assert with_place_of_best(["--config", "/dev/zero"]) == ["--config", "/dev/zero"]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.zst"])
+@pytest.mark.parametrize("task", ["tag", "parse"])
+def test_zeros_are_not_taken_for_a_sentence(name, task, tmp_path, capsys):
+    zstandard = pytest.importorskip("zstandard")
+    path, zeros = tmp_path / name, bytes(1 << 24)
+    if name == "a.txt":
+        path.symlink_to("/dev/zero")
+    else:
+        packer = zstandard.ZstdCompressor().compressobj()
+        path.write_bytes(b"".join(packer.compress(zeros) for _ in range(8)) + packer.flush())
+    assert hopefear.cli.main(["train", task, "--train", str(path), "--model", f"{tmp_path}/m"]) == 1
+    error = capsys.readouterr().err
+    assert re.search(rf"{name}: expected sentences.*without a blank line", error), error
+
+
+def test_sentences_may_be_long_but_not_endless(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "MAX_SENTENCE_BYTES", 3 << 20)
+    path = tmp_path / "a.txt"
+    for end in (b"\n\n", b"\r\n\r\n", b"\n \t\n"):
+        path.write_bytes((b"a A\n" * (1 << 19) + end) * 5)
+        assert len(sources.load(path)) == path.stat().st_size
+    path.write_bytes(b"a A\n" * (1 << 20))
+    with pytest.raises(HopefearError, match=r"a\.txt: expected sentences"):
+        sources.load(path)
+
+
+def test_what_is_made_from_private_data_is_private(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("rows").write_text("1 0:1\n2 0:-1\n" * 9)
+    words = "train classify --train rows --learner perceptron --quiet --cache caches"
+    old = os.umask(0o022)
+    try:
+        for mode, file, folder in (
+            (0o600, 0o600, 0o700),
+            (0o640, 0o640, 0o750),
+            (0o644, 0o644, 0o755),
+        ):
+            os.chmod("rows", mode)
+            place = f"{mode:o}"
+            more = f"--model {place} --run run-{place} --checkpoint points-{place}"
+            assert hopefear.cli.main([*words.split(), *more.split()]) == 0
+            made = [Path(place), *Path(f"run-{place}").iterdir(), *Path("caches").iterdir()]
+            assert len(made) > 3 and {path.stat().st_mode & 0o777 for path in made} == {file}
+            for name in (f"run-{place}", "caches", f"points-{place}"):
+                assert Path(name).stat().st_mode & 0o777 == folder
+            shutil.rmtree("caches")
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(old)

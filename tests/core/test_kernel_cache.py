@@ -168,6 +168,28 @@ def test_a_folder_that_cannot_be_used_is_named_and_nothing_else_is_made(tmp_path
 
 
 @compiled_only
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners of POSIX")
+@pytest.mark.parametrize("whose", ["everybody's", "somebody else's"])
+def test_a_folder_that_others_may_write_to_is_not_used(folder, whose, monkeypatch):
+    assert kernel(add)(Pair(1.0, 2.0), 3.0) == 6.0
+    before = sorted(folder.iterdir())
+    if whose == "everybody's":
+        folder.chmod(0o777)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+        monkeypatch.setattr(kernel_cache, "_ROOT", -1)
+    kernel_cache._complain.cache_clear()
+    again = kernel(add)
+    with pytest.warns(UserWarning, match=r"kept in .*what lies there is run.*HOPEFEAR_CACHE"):
+        assert again(Pair(1.0, 2.0), 3.0) == 6.0
+    assert sum(again.stats.cache_misses.values()) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kernel(add)(Pair(2, 2), 3) == 7
+    assert sorted(folder.iterdir()) == before
+
+
+@compiled_only
 def test_a_full_disk_leaves_nothing_half_written(folder, monkeypatch):
     def full(self, contents):
         with open(self, "wb") as file:

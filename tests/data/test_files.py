@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ from hopefear.storage import atomic_file
 
 TEXT = b"".join(b"1 %d:1 %d:2\n" % (i, i + 7) for i in range(3000))
 PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, "": bytes}
+PACKED = {suffix: pack for suffix, pack in PACK.items() if suffix} | {".zst": zstandard.compress}
+# Padding that the format allows behind a member, and a frame of it that holds no data.
+PADDING = {".gz": b"\0" * 5, ".xz": b"\0" * 8, ".zst": b"\x50\x2a\x4d\x18\3\0\0\0abc"}
 
 
 def joined(path: str | Path, size: int = 1000) -> bytes:
@@ -74,6 +78,46 @@ def test_zstandard(tmp_path: Path) -> None:
     path.write_bytes(packed[:-20])
     with pytest.raises(HopefearError, match="cut short"):
         joined(path)
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_no_member_of_a_compressed_file_is_lost(suffix: str, tmp_path: Path) -> None:
+    members = [PACKED[suffix](text) for text in (TEXT, b"", TEXT[:1200], b"1 1:1\n")]
+    read = TEXT + TEXT[:1200] + b"1 1:1\n"
+    path = tmp_path / f"a.svm{suffix}"
+    for padding in (b"", PADDING.get(suffix, b"")):
+        path.write_bytes(padding.join(members) + padding)
+        assert joined(path) == read
+    if suffix == ".zst":  # as parallel packers write it
+        path.write_bytes(padding + padding.join(members))
+        assert joined(path) == read
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_what_stands_behind_a_member_is_never_passed_over(suffix: str, tmp_path: Path) -> None:
+    first, second = PACKED[suffix](TEXT), PACKED[suffix](TEXT[:1200])
+    damaged = second[:20] + bytes(255 - c for c in second[20:40]) + second[40:]
+    wrong = [damaged, second[1:], second[:5], second[: len(second) // 2], b"more", b"\0more"]
+    if suffix == ".xz":  # padding comes in fours
+        wrong += [b"\0" * 5, b"\0\0" + second, b"\0" * 4096 + b"\0" * 3]
+    path = tmp_path / f"a.svm{suffix}"
+    for behind in wrong:
+        path.write_bytes(first + behind)
+        with pytest.raises(HopefearError, match=r"a\.svm.*(damaged|cut short)"):
+            joined(path)
+
+
+def test_zeros_that_were_packed_are_not_unpacked_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.zst"
+    packer = zstandard.ZstdCompressor().compressobj()
+    zeros = bytes(1 << 24)
+    path.write_bytes(b"".join(packer.compress(zeros) for _ in range(64)) + packer.flush())
+    tracemalloc.start()
+    with open_bytes(path) as stream:
+        for _ in range(100):
+            assert not any(stream.read1(1 << 20))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 28
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("what", ["missing", "folder", "nul"])

@@ -457,3 +457,17 @@ def test_val_lists_have_the_statistics_of_sacrebleu() -> None:
         targets = [name.split(" ||| ")[1] for name in entries(lists.phrases, c)]
         words = lists.texts.get(c)
         assert all(f" {target} " in f" {words} " for target in targets)
+
+
+@pytest.mark.parametrize(
+    "fields", ["{0}= 1 {0}= 2", "LM0= 1", "LM0= 1 {0}= 2 3", "LM0= 1 {0}=", "LM0= 1 {0}x= 1"]
+)
+def test_long_names_are_not_quoted_whole(fields, tmp_path):
+    name, path = "7" * 5000, tmp_path / "lists"
+    lines = [f"0 ||| a ||| {given.format(name)} ||| 0.5" for given in ("LM0= 1 {0}= 2", fields)]
+    path.write_text("\n".join(lines))
+    refs = tmp_path / "refs"
+    refs.write_text("a\n")
+    with pytest.raises(InputError, match=r"lists:2: expected .*777…") as caught:
+        read_moses(path, refs, metric=BleuCounts())
+    assert len(str(caught.value)) < 800

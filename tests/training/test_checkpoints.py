@@ -205,3 +205,25 @@ def test_a_missing_key_is_said(folder, kind):
     for key in ("epoch", "before"):
         forged = {k: v for k, v in header["progress"].items() if k != key} | {"more": 1}
         refused(folder, kind, header | {"progress": forged}, arrays)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes and locks of POSIX")
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_pipe_among_checkpoints_is_not_read_or_written(tmp_path, resume):
+    os.mkfifo(tmp_path / "checkpoint.0")
+    with pytest.raises(ModelError, match=r"checkpoint\.0 is no file; remove it"):
+        go_on(tmp_path, "last", resume=resume)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes and locks of POSIX")
+@pytest.mark.parametrize("resume", [False, True])
+def test_one_run_at_a_time_in_a_folder(tmp_path, resume):
+    def begin(event):
+        with pytest.raises(HopefearError, match=r"another run saves its checkpoints there now"):
+            go_on(tmp_path, "last", resume=resume)
+
+    first = go_on(tmp_path, "last", on_event=[begin])
+    assert len(first.fit.history) == 6
+    assert len(go_on(tmp_path, "last").fit.history) == 6  # it has ended
+    interrupt(tmp_path, "last")  # nor does one that failed keep it
+    assert len(go_on(tmp_path, "last").fit.history) == 6

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import importlib
 import os
+import stat
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hopefear import __version__
@@ -20,7 +22,7 @@ from hopefear.cli.config import (
     with_place_of_best,
 )
 from hopefear.cli.console import Console
-from hopefear.cli.options import look_ahead
+from hopefear.cli.options import look_ahead, paths
 from hopefear.cli.surface import said_of_all, surface_of, task_names
 from hopefear.core.stages import watched
 from hopefear.tasks import TASKS, find_tasks
@@ -148,12 +150,30 @@ def dispatch(argv: Sequence[str]) -> int:
         args.settings = settings_typed(args, parser, paths=verb == "search")
     look_ahead(args, parser)
     console = Console(args.quiet)
-    if not console.terminal:
-        return _module(verb).run(args)
-    from hopefear.cli.progress import Stages
+    with _as_private_as(paths(args, ("train", "dev", "test", "nbest", "refs"))):
+        if not console.terminal:
+            return _module(verb).run(args)
+        from hopefear.cli.progress import Stages
 
-    with Stages(console) as stages, watched(stages):
-        return _module(verb).run(args)
+        with Stages(console) as stages, watched(stages):
+            return _module(verb).run(args)
+
+
+@contextlib.contextmanager
+def _as_private_as(data: Iterable[str]) -> Iterator[None]:
+    """Has caches, models and runs made from these files hidden from those who cannot read them."""
+    before = os.umask(0o077)
+    hidden = before
+    for path in data:
+        with contextlib.suppress(OSError, ValueError):
+            mode = os.stat(path).st_mode
+            if stat.S_ISREG(mode):
+                hidden |= (0 if mode & stat.S_IRGRP else 0o070) | (0 if mode & stat.S_IROTH else 7)
+    os.umask(hidden)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:

@@ -38,9 +38,11 @@ def read_config(words: Sequence[str]) -> tuple[str, dict[str, Any]]:
     path = _named(words)
     if not path:
         return "", {}
+    from hopefear.storage import read_small
+
     try:
         with open(path, "rb") as file:
-            return path, tomllib.load(file)
+            return path, tomllib.loads(read_small(file, path).decode())
     except OSError as error:
         raise HopefearError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -78,7 +80,7 @@ def _is_best(path: str) -> bool:
     """Whether a search wrote this file."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.readline().rstrip() == _HEAD and file.readline().startswith(f"# {TRIAL}")
+            return file.readline(99).rstrip() == _HEAD and file.read(9).startswith(f"# {TRIAL}")
     except OSError:
         return False
 

@@ -151,7 +151,11 @@ def explained(
         known: Collection[str] = ()
         with contextlib.suppress(MemoryError, SystemExit):
             known = options()
-        advice = [words for option, words in _SAVING.items() if option in known]
+        # What learning takes are weights, and these do not lie in a cache.
+        frames = traceback.walk_tb(error.__traceback__)
+        learning = any(".training." in frame.f_globals.get("__name__", "") for frame, _ in frames)
+        saving = {**_SAVING, "--cache": ""} if learning else _SAVING
+        advice = [words for option, words in saving.items() if words and option in known]
         remedy = f"give {', '.join(advice)}" if advice else "use less data, or a larger machine"
         return 1, f"not enough memory{detail}; {remedy}"
     if isinstance(error, OSError):

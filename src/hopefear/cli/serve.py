@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from pathlib import Path
 
 from hopefear.cli import options
 from hopefear.cli.console import Console
@@ -118,7 +117,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _token(path: str) -> str:
-    token = Path(path).read_text("utf-8", "replace").strip()
+    from hopefear.storage import read_small
+
+    with open(path, "rb") as file:
+        token = read_small(file, path).decode("utf-8", "replace").strip()
     if len(token) < _SHORTEST or not token.isascii() or len(token.split()) != 1:
         raise HopefearError(
             f"{path}: expected a token of at least {_SHORTEST} letters and digits without blanks, "

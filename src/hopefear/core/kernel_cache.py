@@ -28,6 +28,7 @@ import marshal
 import os
 import pickle
 import re
+import stat
 import sys
 import time
 import uuid
@@ -47,6 +48,7 @@ SHIPPED = Path(__file__).parents[1] / "kernels"
 _MARK = b"hopefear kernel 4\n"
 _DIGEST = 16
 _KEPT_DAYS = 30
+_ROOT = 0
 _IMPORT = re.compile(rb"^(?:from ([\w.]+) import (\([^)]*\)|[^\n]*)|import ([\w.]+))", re.MULTILINE)
 _VERSION = re.compile(rb"version\w*['\"]?\s*[:=]\s*['\"](\d[^'\"]*)")
 _PACKAGE = Path(__file__).parents[1]
@@ -64,6 +66,18 @@ def cache_folder() -> Path:
     """Folder of compiled kernels (``HOPEFEAR_CACHE`` moves it); it need not exist yet."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(os.environ.get("HOPEFEAR_CACHE") or os.path.join(home, "hopefear")) / "kernels"
+
+
+def trusted_folder() -> Path | None:
+    """The folder of compiled kernels, unless others may write there: what lies in it is run."""
+    folder = cache_folder()
+    with contextlib.suppress(OSError, AttributeError):  # it need not exist, and Windows has no uids
+        state, owners = folder.stat(), {os.geteuid(), _ROOT}
+        if state.st_uid not in owners or state.st_mode & stat.S_IWOTH:
+            others = "others may write there" if state.st_uid in owners else "it is somebody else's"
+            _complain(str(folder), f"{others}, and what lies there is run (chmod go-w it)")
+            return None
+    return folder
 
 
 class Words(NamedTuple):
@@ -105,8 +119,8 @@ class KernelCache:
 
         processor = context.codegen().magic_tuple()
         note_host(tuple(processor))
-        for folder, target in ((cache_folder(), processor), (SHIPPED, shipped_processor())):
-            if target is not None:
+        for folder, target in ((trusted_folder(), processor), (SHIPPED, shipped_processor())):
+            if folder is not None and target is not None:
                 _, payload = _parts(folder / self._name(signature, target))
                 # Whatever is wrong with an entry, compiling mends it.
                 with contextlib.suppress(Exception):
@@ -123,7 +137,9 @@ class KernelCache:
 
         from hopefear.core.symbols import callees
 
-        folder = cache_folder()
+        folder = trusted_folder()
+        if folder is None:
+            return
         needed = callees(result.library)
         symbols = set(_externals(result.library)).difference(callee.symbol for callee in needed)
         payload = serialize.dumps((needed, sorted(symbols), result._reduce()))
@@ -160,9 +176,9 @@ class KernelCache:
         host = known_host()
         if host is None:
             return
-        targets = (cache_folder(), host.processor), (SHIPPED, shipped_processor())
+        targets = (trusted_folder(), host.processor), (SHIPPED, shipped_processor())
         for folder, target in targets:
-            if target is not None:
+            if folder is not None and target is not None:
                 code, _ = _parts(folder / self.file_name(kinds, target), code_only=True)
                 # Whatever is wrong with it, numba's way is open.
                 with contextlib.suppress(machine_code.Unknown, ValueError, KeyError, OSError):
@@ -516,7 +532,7 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
 def _complain(folder: str, why: str) -> None:
     warnings.warn(
         f"compiled kernels cannot be kept in {folder}: {why}; every run compiles them again until "
-        "HOPEFEAR_CACHE names a folder with room",
+        "HOPEFEAR_CACHE names a folder of yours with room",
         stacklevel=2,
     )
 

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import ctypes
+import functools
 import hashlib
 import importlib
 import json
 import mmap
 import os
+import signal
 import struct
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -28,7 +32,7 @@ from hopefear.core.kernel_cache import cache_folder
 from hopefear.data.mapped import at_random, blocks, in_order, rows_of, update_hash
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import parts
-from hopefear.storage import atomic_file
+from hopefear.storage import atomic_file, field_of
 
 MAGIC = b"hopefear-cache 2"
 PAGE = 4096
@@ -69,13 +73,55 @@ class CacheMap(mmap.mmap):
         except OSError:
             return
         if stamp != self.stamp and stamp[0] == self.stamp[0]:
-            if stamp[1] < len(self):  # to read what is missing would end the program
+            if stamp[1] < len(self):
                 raise _damaged(self.path, "it has become shorter")
             header = _read_header(self, self.path)
             if _digest_of(self) != self.digest:
                 raise _damaged(self.path, "its header has changed")
             _check_hashes(self, header)
             self.stamp = stamp
+
+
+# Caches that are open, and what would else be called for a fault, by number of the signal.
+_OPEN: weakref.WeakSet[CacheMap] = weakref.WeakSet()
+_HANDLERS: dict[int, int | None] = {}
+
+
+def _on_fault(signum: int) -> None:
+    """Ends the process in words where a cache was written to while a kernel read it.
+
+    A page that the file has no more is a fault, and so is where wrong numbers lead. Kernels cannot
+    return from either.
+    """
+    for mapping in list(_OPEN):
+        with contextlib.suppress(OSError):
+            stamp = _stamp(os.stat(mapping.path))
+            if stamp != mapping.stamp and stamp[0] == mapping.stamp[0]:
+                error = _damaged(mapping.path, "it was written to while it was read")
+                os.write(2, f"hopefear: {error}\n".encode())
+                os._exit(1)
+    _system().signal(signum, _HANDLERS.pop(signum))  # not ours, and it comes again at once
+
+
+_ON_FAULT = ctypes.CFUNCTYPE(None, ctypes.c_int)(_on_fault)
+
+
+def _handle_faults() -> None:
+    """Has :func:`_on_fault` called, unless the program handles such signals in Python."""
+    for name in ("SIGBUS", "SIGSEGV"):  # Windows keeps mapped files from being cut
+        number = getattr(signal, name, None) if os.name == "posix" else None
+        if number and number not in _HANDLERS and signal.getsignal(number) == signal.SIG_DFL:
+            _HANDLERS[number] = _system().signal(number, _ON_FAULT)
+
+
+@functools.cache
+def _system() -> Any:
+    library = ctypes.CDLL(None)
+    library.signal.argtypes, library.signal.restype = (
+        (ctypes.c_int, ctypes.c_void_p),
+        ctypes.c_void_p,
+    )
+    return library
 
 
 class Spool:
@@ -88,6 +134,7 @@ class Spool:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = os.fspath(folder)
         try:
             self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         except OSError as error:
@@ -118,7 +165,8 @@ class Spool:
                 self.totals[name] = self.totals.get(name, 0) + len(array)
         except OSError as error:
             raise HopefearError(
-                f"rows cannot be kept next to the cache: {error.strerror}; free some space there"
+                f"{self._folder}: rows cannot be kept there until the cache is written: "
+                f"{error.strerror}; free some space, or name another folder with --cache"
             ) from error
 
     def pieces(self) -> Iterator[dict[str, np.ndarray]]:
@@ -316,7 +364,7 @@ def open_cache(
     mapping = _map_file(name)
     header = _read_header(mapping, name)
     mapping.digest = _digest_of(mapping)
-    with _sound_header(name):
+    with sound_header(name):
         dataset = _dataset(mapping, header, name)
         dataset.__dict__["digest"] = header["digest"]
         if check_source and (reason := _changed(header["source"])):
@@ -344,7 +392,7 @@ def open_again(path: str, digest: str, stamp: Stamp) -> CacheMap:
             raise HopefearError(f"{path}: not the cache that training began with")
         mapping.digest = digest
         if mapping.stamp != stamp:
-            with _sound_header(path):
+            with sound_header(path):
                 _check_hashes(mapping, header)
     except HopefearError as error:
         raise HopefearError(
@@ -477,6 +525,8 @@ def _map_file(path: str | os.PathLike[str]) -> CacheMap:
             mapping.path, mapping.stamp = os.path.abspath(path), _stamp(os.fstat(file.fileno()))
             mapping.tells = os.access(path, os.W_OK)
             at_random(mapping)
+            _OPEN.add(mapping)
+            _handle_faults()
             return mapping
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "an empty file"
@@ -511,14 +561,24 @@ def _read_header(data: Any, name: str) -> dict[str, Any]:
         header = None
     if not isinstance(header, dict):
         raise _damaged(name, "its header is not JSON")
+    with sound_header(name):
+        for key, kind in (("digest", str), ("source", dict), ("options", dict)):
+            field_of(header, key, kind)
+        field_of(header["source"], "path", str)
+        for key in ("size", "mtime_ns"):
+            field_of(header["source"], key, int)
+        for label in (*header.get("classes", ()), *header.get("labels", ())):
+            if type(label) is not str:
+                raise ModelError(f"a label is {label!r:.60}")
     return header
 
 
 @contextlib.contextmanager
-def _sound_header(name: str) -> Iterator[None]:
+def sound_header(name: str) -> Iterator[None]:
+    """Whatever goes wrong with what a header says is a HopefearError that names the cache."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ModelError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, ModelError) as error:
         raise _damaged(name, f"its header is not sound ({error})") from error
 
 

@@ -10,6 +10,9 @@ from hopefear.data.files import read_blocks
 from hopefear.data.sources import open_bytes, utf8_wanted
 from hopefear.errors import InputError
 from hopefear.features import IdentityFeatures
+from hopefear.storage import read_small
+
+_LONGEST = 64  # bytes of a number, on average
 
 
 def read_names(path: str | os.PathLike[str], size: int) -> IdentityFeatures:
@@ -66,7 +69,7 @@ def read_weights(path: str | os.PathLike[str], n: int) -> np.ndarray:
     [1.0, 0.5]
     """
     with open_bytes(path) as stream:
-        lines = stream.read().split(b"\n")
+        lines = read_small(stream, path, (n + 1) * _LONGEST).split(b"\n")
     if lines and not lines[-1].strip():
         lines.pop()
     try:

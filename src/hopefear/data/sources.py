@@ -9,6 +9,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import stat
 import sys
 import zlib
@@ -20,6 +21,7 @@ from typing import Any
 from hopefear.errors import HopefearError, InputError
 
 MAX_LINE_BYTES = 1 << 28
+MAX_SENTENCE_BYTES = 1 << 26
 BOM = b"\xef\xbb\xbf"
 
 _BUFFER = 1 << 20
@@ -30,6 +32,9 @@ _MAGIC = {
     "zstd": b"\x28\xb5\x2f\xfd",
 }
 _SUFFIX = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2", ".zst": "zstd"}
+# Bytes that are unpacked at a time: 2 KiB of Zstandard are at most 64 MiB of text.
+_PACKED = 1 << 11
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 
 def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
@@ -72,19 +77,35 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
 
 
 def load(path: str | os.PathLike[str]) -> bytes:
-    """All bytes of a file, unpacked; UTF-16 is refused."""
+    """All bytes of a file of sentences, unpacked; UTF-16 is refused."""
     return b"".join(pieces(path, 1 << 20))
 
 
 def pieces(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
-    """The bytes of `load`, as they come, so many at a time or fewer."""
+    """The bytes of `load`, as they come, so many at a time or fewer.
+
+    They are an InputError where no blank lines part them into sentences.
+    """
     with open_bytes(path) as stream:
-        piece = stream.read1(size)
+        piece, unparted, ended = stream.read1(size), 0, False
         if piece.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
+        objects = piece.lstrip().startswith(b"{")  # one a line, and no blank lines
         while piece:
+            blank = _BLANK_LINE.search(piece) or (ended and piece.startswith((b"\n", b"\r\n")))
+            blank = blank or (objects and b"\n" in piece)
+            unparted = 0 if blank else unparted + len(piece)
+            if unparted > MAX_SENTENCE_BYTES:
+                raise endless_sentence(path, unparted)
             yield piece
+            ended = piece.endswith(b"\n")
             piece = stream.read1(size)
+
+
+def endless_sentence(path: str | os.PathLike[str], size: int) -> InputError:
+    """What to say of a file that has read ``size`` bytes without a blank line."""
+    found = f"{size:,} bytes without a blank line"
+    return InputError(os.fspath(path), 0, "sentences, with blank lines between them", found)
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:
@@ -301,7 +322,7 @@ def _is_plain(path: str) -> bool:
 
 def _unpacked(raw: Any, head: bytes, name: str) -> Any:
     promised = _SUFFIX.get(Path(name).suffix.lower())
-    packing = next((kind for kind, magic in _MAGIC.items() if head.startswith(magic)), None)
+    packing = next((kind for kind in _MAGIC if _begins(head, kind)), None)
     if packing == "bzip2" and promised != "bzip2" and not head[4:].startswith(b"1A"):
         packing = None  # text may begin with BZh
     if promised and packing != promised:
@@ -309,12 +330,24 @@ def _unpacked(raw: Any, head: bytes, name: str) -> Any:
     if packing == "gzip":
         return gzip.GzipFile(fileobj=raw)
     if packing == "xz":
-        return lzma.LZMAFile(raw)
+        return _Members(raw, packing, lzma.LZMADecompressor)
     if packing == "bzip2":
-        return bz2.BZ2File(raw)
+        return _Members(raw, packing, bz2.BZ2Decompressor)
     if packing == "zstd":
-        return _Zstd(raw, name)
+        try:
+            import zstandard
+        except ImportError as error:
+            raise HopefearError(
+                f"{name}: reading .zst needs the package zstandard; install hopefear[zstd]"
+            ) from error
+        return _Members(raw, packing, lambda: _ZstdFrame(zstandard))
     return raw
+
+
+def _begins(head: bytes, packing: str) -> bool:
+    # Parallel packers put a frame of Zstandard to be skipped before every other.
+    skipped = packing == "zstd" and head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5
+    return skipped or head.startswith(_MAGIC[packing])
 
 
 class _Reader(io.RawIOBase):
@@ -363,43 +396,90 @@ def _at_once(stream: Any) -> Callable[[Any], int]:
     return readinto
 
 
-class _Zstd:
-    """Zstandard frames; a missing end is an error, which the library's own reader forgives."""
+class _Members:
+    """Members of a compressed file, one behind the other.
 
-    def __init__(self, raw: Any, name: str) -> None:
-        try:
-            import zstandard
-        except ImportError as error:
-            raise HopefearError(
-                f"{name}: reading .zst needs the package zstandard; install hopefear[zstd]"
-            ) from error
-        self._raw, self._library = raw, zstandard
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._left, self._fresh = b"", True
+    The files of Python's own modules end without a word at a member that is damaged or padded.
+
+    Parameters
+    ----------
+    raw : BufferedReader
+        The compressed bytes.
+    packing : str
+        Their kind, one of `_MAGIC`.
+    new_member : callable
+        Creates what unpacks one member, with the methods of :class:`bz2.BZ2Decompressor`.
+    """
+
+    def __init__(self, raw: io.BufferedReader, packing: str, new_member: Callable[[], Any]) -> None:
+        self._raw, self._packing, self._new_member = raw, packing, new_member
+        self._member: Any = new_member()
+        self._packed = b""
 
     def readinto(self, buffer: Any) -> int:
-        while not self._left:
-            packed = self._frame.unused_data if self._frame.eof else b""
-            packed = packed or self._raw.read(1 << 17)
-            if self._frame.eof:
-                self._frame = self._library.ZstdDecompressor().decompressobj()
-                self._fresh = True
-            if not packed:
-                if not self._fresh:
+        while self._member is not None:
+            if self._member.eof:
+                self._next_member()
+                continue
+            packed = b""
+            if self._member.needs_input:
+                packed, self._packed = self._packed or self._raw.read1(_PACKED), b""
+                if not packed:
                     raise EOFError
-                return 0
-            self._fresh = False
             try:
-                self._left = self._frame.decompress(packed)
-            except self._library.ZstdError as error:
+                piece = self._member.decompress(packed, len(buffer))
+            except OSError as error:  # of bz2
                 raise ValueError(str(error)) from error
-        size = min(len(buffer), len(self._left))
-        buffer[:size] = self._left[:size]
-        self._left = self._left[size:]
-        return size
+            if piece:
+                buffer[: len(piece)] = piece
+                return len(piece)
+        return 0
+
+    def _next_member(self) -> None:
+        """Goes on to the next member; there is none at the end of the file."""
+        padding, packed = 0, self._member.unused_data or self._raw.read1(_PACKED)
+        while self._packing == "xz" and packed.startswith(b"\0"):
+            rest = packed.lstrip(b"\0")
+            padding += len(packed) - len(rest)
+            packed = rest or self._raw.read1(_PACKED)
+        while packed and len(packed) < 6 and (piece := self._raw.read1(_PACKED)):
+            packed += piece
+        if padding % 4 or (packed and not _begins(packed, self._packing)):
+            raise ValueError("what stands behind a member begins no other; pack the file anew")
+        self._member, self._packed = self._new_member() if packed else None, packed
 
     def close(self) -> None:
         self._raw.close()
+
+
+class _ZstdFrame:
+    """A frame of Zstandard, with the methods of :class:`bz2.BZ2Decompressor`."""
+
+    def __init__(self, library: Any) -> None:
+        self._library, self._frame = library, library.ZstdDecompressor().decompressobj()
+        self._unpacked = memoryview(b"")
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._unpacked
+
+    @property
+    def eof(self) -> bool:
+        return self._frame.eof and not self._unpacked
+
+    @property
+    def unused_data(self) -> bytes:
+        data: bytes = self._frame.unused_data
+        return data
+
+    def decompress(self, packed: bytes, size: int) -> memoryview:
+        if packed:
+            try:
+                self._unpacked = memoryview(self._frame.decompress(packed))
+            except self._library.ZstdError as error:
+                raise ValueError(str(error)) from error
+        piece, self._unpacked = self._unpacked[:size], self._unpacked[size:]
+        return piece
 
 
 def _reason(error: BaseException) -> str:

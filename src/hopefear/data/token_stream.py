@@ -12,13 +12,11 @@ from typing import NamedTuple
 from hopefear.data.conllu import declared_names, parse_conllu
 from hopefear.data.crfsuite import AttributeFile, parse_crfsuite
 from hopefear.data.files import ReadReport, check_on_error
-from hopefear.data.sources import BOM, open_bytes
+from hopefear.data.sources import BOM, MAX_SENTENCE_BYTES, endless_sentence, open_bytes
 from hopefear.data.token_files import MARKS, MAX_SENTENCE_TOKENS, Lines, TokenFile, parse_columns
 from hopefear.data.token_files import guessed as guessed_format
 from hopefear.data.token_objects import parse_objects
-from hopefear.errors import HopefearError, InputError
-
-MAX_SENTENCE_BYTES = 1 << 26
+from hopefear.errors import InputError
 
 _PIECE = 1 << 16
 _NO_TOKEN = tuple(mark.encode() for mark in ("#", "@", *MARKS))
@@ -59,10 +57,10 @@ def arriving_text(path: str | os.PathLike[str]) -> Iterator[str]:
             first = False
 
 
-def blocks(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def blocks(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
     """Lines up to a blank one: all that are there, as soon as a sentence is.
 
-    >>> list(blocks(iter([b"a A", b"\\n\\nb", b" B\\n\\nc C\\n\\nd"])))
+    >>> list(blocks(iter([b"a A", b"\\n\\nb", b" B\\n\\nc C\\n\\nd"]), "a.txt"))
     [b'a A\\n\\n', b'b B\\n\\nc C\\n\\n', b'd']
     """
     rest, seen = bytearray(), 0
@@ -81,15 +79,15 @@ def blocks(pieces: Iterator[bytes]) -> Iterator[bytes]:
             yield bytes(rest[:cut])
             del rest[:cut]
         elif len(rest) > MAX_SENTENCE_BYTES:
-            raise HopefearError(f"{len(rest):,} bytes without a blank line: that is no sentence")
+            raise endless_sentence(name, len(rest))
     if rest:
         yield bytes(rest)
 
 
-def objects(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def objects(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
     """Whole lines: all that are there, as soon as one is.
 
-    >>> list(objects(iter([b"{}", b"\\n{}\\n{", b"}"])))
+    >>> list(objects(iter([b"{}", b"\\n{}\\n{", b"}"]), "a.jsonl"))
     [b'{}\\n{}\\n', b'{}']
     """
     rest = bytearray()
@@ -99,7 +97,7 @@ def objects(pieces: Iterator[bytes]) -> Iterator[bytes]:
             yield bytes(rest[:cut])
             del rest[:cut]
         elif len(rest) > MAX_SENTENCE_BYTES:
-            raise HopefearError(f"{len(rest):,} bytes without the end of a line: no sentence")
+            raise endless_sentence(name, len(rest))
     if rest:
         yield bytes(rest)
 
@@ -144,8 +142,9 @@ def read_parts(
     check_on_error(on_error)
     reader = _Reader(os.fspath(path), format, columns, optional, on_error == "skip")
     reader.report = ReadReport() if report is None else report
+    pieces = arriving(path, piece_bytes)
     cut = objects if format == "json" else blocks
-    for block in cut(arriving(path, piece_bytes)):
+    for block in cut(pieces, reader.name):
         yield from reader.read(block)
     if not reader.lines:
         raise InputError(os.fspath(path), 0, "at least one token", "an empty file")
@@ -172,7 +171,7 @@ class _Reader:
             empty = not error.line and (self.skip or self.sentences)
             if not empty and not self.skip:
                 raise
-            sentences = [] if empty else list(blocks(iter(block.splitlines(True))))
+            sentences = [] if empty else list(blocks(iter(block.splitlines(True)), self.name))
             if len(sentences) > 1:  # the first line is wrong; find the sentences that are not
                 for one in sentences:
                     yield from self.read(one)

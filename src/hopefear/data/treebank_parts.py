@@ -85,7 +85,7 @@ class TreebankParts:
 
     def __iter__(self) -> Iterator[Treebank]:
         before, empty = 0, True
-        for text in blocks(arriving(self._path, self._piece_bytes)):
+        for text in blocks(arriving(self._path, self._piece_bytes), self.source):
             lines = Lines.of(
                 text if before else text.removeprefix(BOM), self.source, self._skip, self._report
             )

@@ -14,6 +14,8 @@ import numpy as np
 from hopefear.data.sources import open_bytes
 from hopefear.errors import HopefearError, InputError
 
+_LONGEST = 1 << 20  # bytes of a line
+
 
 @dataclass(frozen=True)
 class Vectors:
@@ -100,7 +102,7 @@ def _read_text(name: str) -> Vectors:
     rows: list[np.ndarray] = []
     width = 0
     with open_bytes(name) as file:
-        for line, raw in enumerate(file, 1):
+        for line, raw in enumerate(iter(lambda: file.readline(_LONGEST), b""), 1):
             text = raw.decode("utf-8-sig" if line == 1 else "utf-8", "replace").rstrip("\r\n")
             word, _, rest = text.rstrip(" ").partition("\t" if "\t" in text else " ")
             fields = rest.split()

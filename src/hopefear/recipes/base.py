@@ -508,9 +508,10 @@ def position_sets(text: str | os.PathLike[str] | list[Any]) -> Any:
     if written or not os.path.exists(text):
         return substructures([_positions(one, "") for one in str(text).split(";")])
     from hopefear.data.sources import open_bytes
+    from hopefear.storage import read_small
 
     with open_bytes(text) as file:
-        lines = file.read().decode("utf-8-sig", errors="replace").splitlines()
+        lines = read_small(file, text).decode("utf-8-sig", errors="replace").splitlines()
     wheres = [(line.partition("#")[0].strip(), f"{text}:{k}: ") for k, line in enumerate(lines, 1)]
     sets = [_positions(line, where) for line, where in wheres if line]
     if not sets:

@@ -1,6 +1,12 @@
 """Atomic writes, and the container of models and checkpoints: the bottom layer."""
 
-from hopefear.storage.atomic import atomic_file, check_writable, is_beside, write_atomically
+from hopefear.storage.atomic import (
+    atomic_file,
+    check_writable,
+    is_beside,
+    read_small,
+    write_atomically,
+)
 from hopefear.storage.container import (
     FORMAT,
     MAGIC,
@@ -27,6 +33,7 @@ __all__ = [
     "load",
     "names_of",
     "pack",
+    "read_small",
     "save",
     "unpack",
     "untrusted",

@@ -12,9 +12,10 @@ from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO
 from typing import IO, Any
 
-from hopefear.errors import HopefearError
+from hopefear.errors import HopefearError, InputError
 
 Buffer = bytes | bytearray | memoryview
+MAX_SMALL_BYTES = 1 << 24
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -135,6 +136,31 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         temporary = os.path.join(os.path.dirname(target), f".hopefear-{secrets.token_hex(8)}.tmp")
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         os.unlink(temporary)
+
+
+def read_small(file: IO[bytes], path: str | os.PathLike[str], most: int = MAX_SMALL_BYTES) -> bytes:
+    """All bytes of a file that people write: settings, templates, weights of a decoder.
+
+    Parameters
+    ----------
+    file : file
+        Open for reading.
+    path : str or path
+        How messages call it.
+    most : int
+        Bytes that it may have; a device such as ``/dev/zero`` has no end.
+
+    Examples
+    --------
+    >>> import io
+    >>> read_small(io.BytesIO(b"hope and fear"), "a.toml", 8)
+    Traceback (most recent call last):
+    hopefear.errors.InputError: a.toml: expected a file of at most 8 bytes, found 'more'
+    """
+    data = file.read(most + 1)
+    if len(data) > most:
+        raise InputError(os.fspath(path), 0, f"a file of at most {most:,} bytes", "more")
+    return data
 
 
 def is_beside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:

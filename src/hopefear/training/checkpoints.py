@@ -65,11 +65,47 @@ class Checkpoints:
 
     def make_folder(self) -> None:
         """Make the folder now, so that a run does not learn of trouble after its first pass."""
+        self._paths()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
             reason = getattr(error, "strerror", None) or error
             raise HopefearError(f"{self.folder}: cannot be made: {reason}") from error
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Makes the folder and keeps it from other runs, which would overwrite what this one saves.
+
+        Where the system has no locks, nobody is kept from it.
+        """
+        self.make_folder()
+        handle = None
+        try:
+            import fcntl
+
+            handle = os.open(self.folder, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)  # type: ignore[arg-type]
+            raise HopefearError(
+                f"{self.folder}: another run saves its checkpoints there now; name another folder, "
+                "or go on with --resume when that run has ended"
+            ) from None
+        except (ImportError, OSError):
+            pass
+        try:
+            yield
+        finally:
+            if handle is not None:
+                os.close(handle)
+
+    def _paths(self) -> list[Path]:
+        """The checkpoints there are; ModelError for a pipe or device, which has no end."""
+        paths = [self.folder / name for name in _NAMES if os.path.lexists(self.folder / name)]
+        for path in paths:
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise ModelError(f"{path} is no file; remove it, or use another folder")
+        return paths
 
     def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Write one over the older of the two."""
@@ -103,9 +139,7 @@ class Checkpoints:
         if self._newest is not None:
             return self._newest
         sound, faults = [], []
-        for path in (self.folder / name for name in _NAMES):
-            if not os.path.lexists(path):
-                continue
+        for path in self._paths():
             try:
                 sound.append(_read(path))
             except NewerFormatError as error:

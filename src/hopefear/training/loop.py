@@ -132,11 +132,12 @@ def fit(
     identity.setdefault("signature", learner.signature())
     loop = Loop(trainer, passes, 5 if epochs is None else epochs, evaluate, stopping, trace)
     loop.checkpoints, loop.identity = checkpoints, identity
-    with contextlib.closing(trainer):
-        if checkpoints is not None:
-            if resume:
-                loop.resume()
-            checkpoints.make_folder()
+    with (
+        contextlib.closing(trainer),
+        checkpoints.locked() if checkpoints else contextlib.nullcontext(),
+    ):
+        if checkpoints is not None and resume:
+            loop.resume()
         with contextlib.closing(loop.events()) as events:
             for event in events:
                 for listener in on_event:

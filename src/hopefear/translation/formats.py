@@ -24,9 +24,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from hopefear.data.moses.words import check_text
-from hopefear.data.sources import open_bytes
+from hopefear.data.sources import MAX_LINE_BYTES, open_bytes
 from hopefear.errors import HopefearError, InputError
-from hopefear.storage import check_plain, is_beside, write_atomically
+from hopefear.storage import check_plain, is_beside, read_small, write_atomically
 from hopefear.translation.names import (
     ABOUT,
     BARS,
@@ -470,7 +470,7 @@ def _read_sidecar(path: str, line: int, name: str, dense: list[str]) -> Parts:
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
     """Lines of a plain or compressed UTF-8 file, without their ends; ``-`` is standard input."""
     with open_bytes(path) as stream:
-        data = stream.read()
+        data = read_small(stream, path, MAX_LINE_BYTES)
     check_text(data, os.fspath(path), 1)
     return data.decode("utf-8-sig").split("\n")
 

@@ -12,7 +12,7 @@ import numpy as np
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.options import threads
 from hopefear.cli.surface import Corpus, Score, cache_folder, load_model
-from hopefear.data.cache import use_cache
+from hopefear.data.cache import sound_header, use_cache
 from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
 from hopefear.data.sidecars import read_names, read_weights
@@ -20,6 +20,7 @@ from hopefear.data.sparse import MEASURED, SparseDataset
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.metrics import Accuracy, classification_scores
+from hopefear.storage import field_of
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.predictors import LinearPredictor
@@ -240,5 +241,6 @@ def _cached(
     options, told = {**own, **more}, report.skipped
     data, header = use_cache(folder, args.train, "examples", options, build, console.say)
     if report.skipped == told:  # of a cache that was there already
-        report.skipped += header["facts"]["skipped"]
+        with sound_header(data.mapping.path):
+            report.skipped += field_of(field_of(header, "facts", dict), "skipped", int)
     return data

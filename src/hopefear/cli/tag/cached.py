@@ -22,15 +22,16 @@ from hopefear.cli.tag.corpus import (
     schemes_of,
     text_of,
 )
-from hopefear.data.cache import source_of, use_cache
+from hopefear.data.cache import sound_header, source_of, use_cache
 from hopefear.data.cached_sentences import SentenceCache
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import LETTERS, split_label
 from hopefear.data.sequences import Column
 from hopefear.data.token_files import token_format
 from hopefear.data.token_stream import read_parts
-from hopefear.errors import HopefearError
+from hopefear.errors import HopefearError, ModelError
 from hopefear.features.templates.streamed import StreamedTemplates
+from hopefear.storage import field_of
 from hopefear.tasks.tag.task import check, check_needs
 
 # Bytes of text to encode at a time, whose attributes take some 40 times as much; and bytes by which
@@ -53,16 +54,20 @@ def read(args: argparse.Namespace, folder: str, console: Console, report: ReadRe
     options = _options(args)
     data, header = use_cache(folder, args.train, "sentences", options, build, console.say)
     check(data)
-    facts = header["facts"]
-    return Tokens(
-        data=data,
-        skipped=facts["skipped"],
-        reading=facts["reading"],
-        schemes=Schemes(*facts["schemes"]),
-        features=facts["features"],
-        jobs=threads(args.jobs),
-        mended=facts["mended"],
-    )
+    with sound_header(data.mapping.path):
+        facts = field_of(header, "facts", dict)
+        schemes = Schemes(*facts["schemes"])
+        if not {*schemes} <= {*LETTERS, None}:
+            raise ModelError(f"its schemes are {facts['schemes']!r:.60}")
+        return Tokens(
+            data=data,
+            skipped=field_of(facts, "skipped", int),
+            reading=field_of(facts, "reading", dict),
+            schemes=schemes,
+            features=field_of(facts, "features", str),
+            jobs=threads(args.jobs),
+            mended=field_of(facts, "mended", int),
+        )
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:

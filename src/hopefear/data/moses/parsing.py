@@ -22,7 +22,7 @@ from hopefear.data.numbers import (
     parse_number,
     parse_plain,
 )
-from hopefear.errors import InputError
+from hopefear.errors import InputError, shortened
 
 DONE, BAD_ID, FEW_FIELDS, NO_NAME, APPEARED, VANISHED, REPEATED, WIDTH, ONE_VALUE = range(9)
 BAD_VALUE, NOT_FINITE, BAD_SCORE, NO_BARS = range(9, 13)
@@ -376,17 +376,17 @@ class MosesLayout:
         """What should have stood where the kernel stopped, at the dense name k if it is not -1."""
         blocks = self.blocks or ()
         if code == APPEARED:
-            names = ", ".join(name for name, _ in blocks) or "none"
+            names = shortened(", ".join(name for name, _ in blocks), 500) or "none"
             return (
                 f"one of the dense names of the first line ({names}), or a sparse name, which has "
                 "a '_' (in Python: or is declared as sparse)"
             )
         if code == REPEATED:
-            return f"{blocks[k][0]}= once in a line"
+            return f"{shortened(blocks[k][0])}= once in a line"
         if code in (WIDTH, VANISHED):
             name, width = blocks[k]
             numbers = "1 number" if width == 1 else f"{width} numbers"
-            return f"{numbers} under {name}=, as on the first line"
+            return f"{numbers} under {shortened(name)}=, as on the first line"
         return _EXPECTED[code]
 
 

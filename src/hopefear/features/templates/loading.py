@@ -38,7 +38,7 @@ from hopefear.features.templates.spec import (
     read_lexicon,
 )
 from hopefear.features.templates.views import ARGUMENTS, CLASSES, CUTS, LISTS, MAPS, SEVERAL, seen
-from hopefear.storage import is_beside
+from hopefear.storage import is_beside, read_small
 
 _TOKEN = re.compile(r"\s*([()\[\],]|[^\s()\[\],]+)")
 _RANGE = re.compile(r"([+-]?\d{1,6})(?:\.\.([+-]?\d{1,6}))?")
@@ -505,7 +505,8 @@ def load_templates(name_or_path: str | Path, allow_outside: bool = False) -> Tem
         return parse_templates(text, name)
     path = Path(name)
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            raw = read_small(file, name)
     except FileNotFoundError:
         raise HopefearError(
             f"{name}: no such template file, and no built-in set of that name; built in are "

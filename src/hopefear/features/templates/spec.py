@@ -11,6 +11,9 @@ import numpy as np
 
 from hopefear.core.component import kernel
 from hopefear.errors import HopefearError, InputError
+from hopefear.storage import read_small
+
+_MAX_LEXICON_BYTES = 1 << 28
 
 ON_LABELS, ON_EDGES, ON_BOTH = "labels", "edges", "both"
 ANYWHERE, FIRST_TOKEN, LAST_TOKEN = 0, 1, 2  # bits of Template.where
@@ -264,7 +267,8 @@ def read_lexicon(path: Path, shown: str) -> tuple[str, ...]:
         Template file that names it, for messages.
     """
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            raw = read_small(file, path, _MAX_LEXICON_BYTES)
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         reason = getattr(error, "strerror", None) or error
         raise InputError(shown, 0, f"a readable lexicon ({reason})", str(path)) from None

@@ -6,7 +6,6 @@ import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.features.token_ids import TokenIdSettings
 from hopefear.metrics import Dependencies, Trees
+from hopefear.storage import read_small
 from hopefear.structures.tree.theta import STEP
 from hopefear.structures.tree.tree import Tree
 from hopefear.tasks import TASKS, base
@@ -291,7 +291,8 @@ def templates_of(features: str | ArcTemplates) -> ArcTemplates:
     if not features.endswith(".toml"):
         return ArcTemplates.named(features)
     try:
-        families = tomllib.loads(Path(features).read_text("utf-8"))
+        with open(features, "rb") as file:
+            families = tomllib.loads(read_small(file, features).decode())
         return ArcTemplates.of(families)
     except (OSError, ValueError, TypeError, HopefearError) as error:
         raise HopefearError(f"cannot read templates of arcs from {features}: {error}") from error

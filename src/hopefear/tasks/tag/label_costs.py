@@ -15,6 +15,7 @@ from hopefear.data.sequences import SequenceDataset
 from hopefear.data.sources import open_bytes
 from hopefear.errors import CombinationError, HopefearError, InputError
 from hopefear.recipes import CHAIN_RECIPES, LOSSES
+from hopefear.storage import read_small
 from hopefear.tasks import recipe
 
 Prices = Mapping[tuple[str, str], float]
@@ -157,7 +158,7 @@ def read_prices(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]:
     """Prices from a file of lines ``right predicted price``."""
     prices: dict[tuple[str, str], float] = {}
     with open_bytes(path) as file:
-        text = file.read().decode("utf-8-sig", errors="replace")
+        text = read_small(file, path).decode("utf-8-sig", errors="replace")
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
