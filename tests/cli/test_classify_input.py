@@ -193,3 +193,39 @@ def test_debug_shows_where(capsys, tmp_path):
     assert "Traceback" in capsys.readouterr().err
     assert main(argv) == 1
     assert "Traceback" not in capsys.readouterr().err
+
+
+def trains(capsys, *argv):
+    """The exit status of a command that trains, and the line that refuses."""
+    common = ["--model", "x.model", "--quiet", "--learner", "perceptron", "--epochs", "1"]
+    status = main(["train", "classify", *argv, *common])
+    return status, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", [[], ["--stream", "--hash-bits", "8"], ["--cache", "caches"]])
+def test_a_class_for_every_second_row_is_asked_for(capsys, tmp_path, monkeypatch, how):
+    monkeypatch.chdir(tmp_path)
+    for text in (
+        "".join(f"{i / 7:.3f}\ta film {i}\n" for i in range(50)),
+        "".join(f"film number {i}\tgood\n" for i in range(50)),
+        "".join(f"{i // 2} 1:{i}\n" for i in range(49)),
+    ):
+        (tmp_path / "some").write_text(text)
+        status, err = trains(capsys, "--train", "some", *how)
+        assert status == 1 and err.count("\n") == 1
+        assert "different labels" in err and "--many-classes" in err
+        assert trains(capsys, "--train", "some", "--many-classes", *how) == (0, "")
+
+
+def test_a_stream_whose_classes_are_named_is_not_asked(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "some").write_text("".join(f"c{i}\ta film {i}\n" for i in range(30)))
+    classes = ",".join(f"c{i}" for i in range(30))
+    assert trains(capsys, "--train", "some", "--stream", "--hash-bits", "8", "--classes", classes) == (0, "")
+
+
+def test_qid_is_left_out_and_said(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ranks.svm").write_text("1 qid:1 1:1\n0 qid:1 2:1\n" * 4)
+    assert main(["train", "classify", "--train", "ranks.svm", "--model", "x.model"]) == 0
+    assert "8 lines with a qid:" in capsys.readouterr().err

@@ -300,3 +300,16 @@ def test_a_share_of_naive_bayes_needs_its_values_weights_and_all_data(
     ):
         assert main([*train, *wrong]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_targets_of_regression_are_no_classes():
+    texts = [f"good film {i}" for i in range(30)]
+    for y in ([float(i) for i in range(30)], [7 * i for i in range(30)], texts):
+        for X in (texts, np.eye(30)):
+            with pytest.warns(UserWarning, match="unique classes"):
+                with pytest.raises(ValueError, match="look like targets of regression"):
+                    Classifier("perceptron").fit(X, y)
+                model = Classifier("perceptron", many_classes=True).fit(X, y)
+            assert len(model.classes_) == 30
+    with pytest.raises(ValueError, match="differ by white space only"):
+        Classifier("perceptron").fit(["a", "b", "c"], ["x", "x ", "y"])

@@ -25,9 +25,9 @@ from hopefear.data.sparse import (
     transform_values,
 )
 from hopefear.data.svmlight import (
-    checked_classes,
     distinct_numbers,
     keeps_ids,
+    number_classes,
     raw_blocks,
 )
 from hopefear.data.text import check_shares, known_text_labels, text_codes
@@ -114,7 +114,7 @@ def cache_examples(
         if format == "svmlight":
             like: dict[str, Any] = {"features": features, "classes": classes}
             watched = raw_blocks(path, watch=text_hash.update, n_jobs=n_jobs, **common, **like)
-            plan = _spool_svmlight(spool, watched, os.fspath(path), **like)
+            plan = _spool_svmlight(spool, watched, **like)
         else:
             grams = Grams(ngrams, chars, lowercase, marks)
             counter = TextCounter(grams, hash_bits, features)
@@ -215,7 +215,6 @@ def _distinct_ids(spool: Spool) -> np.ndarray:
 def _spool_svmlight(
     spool: Spool,
     raws: Any,
-    name: str,
     features: FeatureMap | None,
     classes: Sequence[str] | None,
 ) -> _Plan:
@@ -225,9 +224,9 @@ def _spool_svmlight(
             numbers = distinct(np.concatenate([numbers, distinct_numbers(raw.labels)]))
         largest = max(largest, _largest(raw.ids))
         _keep(spool, raw.indptr, raw.ids, raw.values, raw.labels)
-    n_rows, n_values = spool.totals.get("labels", 0), spool.totals.get("values", 0)
+    n_values = spool.totals.get("values", 0)
     if classes is None:
-        classes = checked_classes(name, numbers, n_rows)
+        classes = number_classes(numbers)
     names = tuple(classes)
 
     def codes(labels: np.ndarray) -> np.ndarray:

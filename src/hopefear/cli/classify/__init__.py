@@ -110,6 +110,12 @@ class Classes(Surface):
             "file's name and first line",
         )
         _columns(group)
+        options.flag(
+            group,
+            "--many-classes",
+            "take labels for classes also where there is one for every second line, or many have a "
+            "fraction, as targets of regression",
+        )
         options.on_error(group)
         if verb == "train":
             options.named(

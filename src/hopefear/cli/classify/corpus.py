@@ -15,6 +15,7 @@ from hopefear.cli.surface import Corpus, Score, cache_folder, load_model
 from hopefear.data.cache import use_cache
 from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
+from hopefear.data.labels import check_classes
 from hopefear.data.sidecars import read_names, read_weights
 from hopefear.data.sparse import MEASURED, SparseDataset
 from hopefear.errors import HopefearError
@@ -63,6 +64,7 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     if getattr(args, "weights", None):
         data = with_weights(data, args.weights, report.skipped)
     check_labels(data)
+    check_classes(args.train, data.classes, len(data), args.many_classes)
     jobs = getattr(args, "jobs", None) or 1
     return Examples(data=data, skipped=report.skipped, prepared=cached, jobs=jobs)
 

@@ -12,6 +12,7 @@ from hopefear.cli.options import threads
 from hopefear.cli.streaming import BITS, Incoming, head_of, known
 from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
+from hopefear.data.labels import check_classes
 from hopefear.data.sparse import MEASURED
 from hopefear.errors import HopefearError
 from hopefear.features import HashedFeatures, IdentityFeatures
@@ -64,7 +65,9 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
         classes = args.classes
         if classes is None:
             hashed: dict[str, Any] = {"hash_bits": 16} if file.kind == "text" else {}
-            classes = start.read(**how, **hashed).classes
+            seen = start.read(**how, **hashed)
+            classes = seen.classes
+            check_classes(args.train, classes, len(seen), args.many_classes)
         known(classes, args.train)
         like = {"features": features, "classes": tuple(classes)}
         first = examples(head, file.format, **columns, **how, **like).read(**how, **like)

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hopefear.data.frames import from_table
-from hopefear.data.labels import class_codes, class_name, distinct
+from hopefear.data.labels import check_classes, class_codes, class_name, distinct
 from hopefear.data.sparse import MEASURED, SparseDataset
 from hopefear.data.text import as_strings, read_strings
 from hopefear.errors import HopefearError, InputError
@@ -78,6 +78,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         Texts: leave out n-grams that are in more than this share of them.
     hash_bits : int, optional
         Texts: hash n-grams to ``2**hash_bits`` columns; needed where a stream begins with texts.
+    many_classes : bool
+        Take labels for classes also where there is one for every second row, which are targets of
+        regression as a rule, or texts in the place of labels.
     class_weight : dict or "balanced", optional
         Factor of the weights of the examples of each class.
     early_stopping : bool
@@ -155,6 +158,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         min_count: int = 1,
         max_share: float = 1.0,
         hash_bits: int | None = None,
+        many_classes: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -192,6 +196,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         X, y = self._pair(X, y, reset=True)
         classes = distinct(y)
         with as_value_errors():
+            check_classes("y", [class_name(c) for c in classes], len(y), self.many_classes)
             seed, dev = self._seed(), None
             data = _dataset(X, y, classes, sample_weight)
             if not data.rows.weights.any():
