@@ -29,8 +29,6 @@ def class_name(label: Any) -> str:
     if isinstance(label, float | np.floating):
         value = float(label)
         return str(int(value)) if value.is_integer() and abs(value) < 2**63 else repr(value)
-    if isinstance(label, bytes):
-        raise HopefearError(f"the label {label!r:.60} is bytes; decode it: label.decode()")
     name = str(label)
     if not name.isascii() and name.encode("utf-8", "replace").decode() != name:
         raise HopefearError(f"the label {name!a:.60} is no Unicode text; rename the class")

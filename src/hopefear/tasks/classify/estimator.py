@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from hopefear.data.frames import from_table
 from hopefear.data.labels import check_classes, class_codes, class_name, distinct
-from hopefear.data.sparse import MEASURED, SparseDataset
+from hopefear.data.sparse import MEASURED, SparseDataset, as_dicts
 from hopefear.data.text import as_strings, read_strings
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import HashedFeatures, NGramFeatures
@@ -179,9 +179,11 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
 
         Parameters
         ----------
-        X : sparse or dense matrix, iterable of str, or table
-            One row or text an example; NaN and infinity are refused with their place. Of a table
-            (pandas, polars, Hugging Face ``datasets``) with a column ``text``, its texts.
+        X : sparse or dense matrix, iterable of str, list of dict, or table
+            One row or text an example; NaN and infinity are refused with their place. Dicts hold
+            numbers and strings by name, as scikit-learn's ``DictVectorizer`` takes them; names that
+            ``fit`` has not seen are left out later. Of a table (pandas, polars, Hugging Face
+            ``datasets``) with a column ``text``, its texts.
         y : sequence or str, optional
             Labels: numbers or strings, at least two different ones; or the name of the column of a
             table that has them, ``label`` unless said.
@@ -352,7 +354,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     def _pair(
         self, X: Any, y: Any, *, reset: bool, features: Any = None, stream: bool = False
     ) -> tuple[Any, np.ndarray]:
-        """``(X, y)`` as arrays; for texts, X is a dataset of their n-grams.
+        """``(X, y)`` as arrays; for texts and dicts, X is a dataset.
 
         ``features`` are the columns of texts where these are known.
         """
@@ -362,19 +364,29 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             if y is None and X is not given:
                 raise HopefearError("texts need labels: give y, or a table with a column label")
             texts = as_strings(X)
+            rows = as_dicts(X) if texts is None else None
             if texts is None:
                 self._refuse_text_options()
+            if texts is None and rows is None:
                 return self._arrays(X, y, reset=reset)
             y = column_or_1d(y, warn=True)
-            check_consistent_length(texts, y)
+            check_consistent_length(rows if texts is None else texts, y)
             check_classification_targets(y)
             features = features if reset else features or self._model.features
+            if reset and stream and texts is None:
+                raise HopefearError(
+                    "a stream of dicts has names nobody knows yet; begin with fit, or give rows of "
+                    "sklearn.feature_extraction.FeatureHasher"
+                )
             if reset and stream:
                 self._check_stream_of_texts()
             if reset:
                 for name in ("feature_names_in_", "n_features_in_"):
                     self.__dict__.pop(name, None)
-            data = read_strings(texts, features=features, **self._text_options())
+            if texts is None:
+                data = SparseDataset.from_dicts(rows or [], features)
+            else:
+                data = read_strings(texts, features=features, **self._text_options())
             self.n_features_in_ = data.n_features
             return data, y
 
@@ -387,7 +399,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         for name in _TEXT_OPTIONS:
             if getattr(self, name) != usual[name].default:
                 raise HopefearError(
-                    f"{name}={getattr(self, name)!r} is for texts, and X has numbers; "
+                    f"{name}={getattr(self, name)!r} is for texts, and X has none; "
                     f"leave {name} out, or give a list of texts"
                 )
 
@@ -414,10 +426,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
 
     def _rows(self, X: Any) -> SparseDataset:
         with as_value_errors():
-            texts = as_strings(X)
-            if texts is not None:
-                return self.model_.counted(texts)
-            return _matrix(self._arrays(X, reset=False))
+            read = self.model_.read(X)
+            return _matrix(self._arrays(X, reset=False)) if read is None else read
 
     def _labels(self, classes: Any) -> np.ndarray:
         """All labels of a stream, from what its calls say."""
