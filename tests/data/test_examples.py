@@ -103,7 +103,11 @@ def test_records_of_several_lines_keep_their_line_numbers(tmp_path: Path) -> Non
         ('{"tokens": ["a"], "ner_tags": [1]}\n', "auto", r":1: .* 'fields tokens, ner_tags'"),
         ('{"text": "a", "label": "b"\n', "auto", r":1: expected a JSON object on every line, with"),
         ('{\n"text": "a"}\n', "auto", r":1: expected a JSON object on every line.*jq -c \."),
-        ('[{"text": "a", "label": "b"}]\n', "auto", r":1: .*the text and the label.*jq -c '\.\[\]'"),
+        (
+            '[{"text": "a", "label": "b"}]\n',
+            "auto",
+            r":1: .*the text and the label.*jq -c '\.\[\]'",
+        ),
         ('["a", "b"]\n', "auto", r":1: expected a JSON object on every line"),
     ],
 )

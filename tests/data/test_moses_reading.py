@@ -85,7 +85,8 @@ def test_counts_take_the_room_they_need(tmp_path: Path) -> None:
 
 
 EARLIER = {
-    "colons": "0 ||| a|||b c: ||| d: 0 -7.6 lm: -3 x_y: 2 ||| -4\n1 ||| ||| d: 1 2 lm: 3 ||| 5 ||| 0=0\n",
+    "colons": "0 ||| a|||b c: ||| d: 0 -7.6 lm: -3 x_y: 2 ||| -4\n"
+    "1 ||| ||| d: 1 2 lm: 3 ||| 5 ||| 0=0\n",
     "no blanks": "0|||a b|||d: 0 -7.6 lm: -3 x_y: 2|||-4\r\n\n1||||||d: 1 2 lm: 3|||5|||0=0\n",
     "neither": "\n0|||a b|||d= 0 -7.6 lm= -3 x_y= 2|||-4\n1 ||| ||| d= 1 2 lm= 3 ||| 5\n",
 }
@@ -100,7 +101,8 @@ def test_lists_as_moses_once_wrote_them(tmp_path: Path, form: str) -> None:
         assert lists.scores.tolist() == [-4.0, 5.0] and lists.sparse.names.get(0) == "x_y"
     X, _, names = hopefear.read(path)
     assert [c["text"] for one in X for c in one["candidates"]] == [
-        "a|||b c:" if form == "colons" else "a b", ""
+        "a|||b c:" if form == "colons" else "a b",
+        "",
     ]
     assert names == ["d.0", "d.1", "lm", "x_y"]
     mixed = saved(tmp_path, EARLIER[form] + "2 ||| a ||| d= 1 2 lm: nan ||| 5\n")

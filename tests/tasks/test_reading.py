@@ -51,7 +51,11 @@ def test_targets_of_regression_are_no_classes(tmp_path: Path, form: str) -> None
         lines = "".join(LINES[form].format(label, i) for i, label in enumerate(labels))
         return saved(tmp_path, ("label,text\n" if form == "csv" else "") + lines)
 
-    for labels in ([i / 8 for i in range(1, 99)], [7 * i for i in range(30)], [i / 8 for i in range(8)]):
+    for labels in (
+        [i / 8 for i in range(1, 99)],
+        [7 * i for i in range(30)],
+        [i / 8 for i in range(8)],
+    ):
         if form.startswith("words") and len(labels) < 21:
             continue
         path = file(labels)
@@ -65,7 +69,7 @@ def test_targets_of_regression_are_no_classes(tmp_path: Path, form: str) -> None
 def test_labels_that_differ_by_blanks_or_are_lists(tmp_path: Path) -> None:
     for text, message in (
         ("punct\ta\n punct\tb\nx\tc\n", "' punct' and 'punct' differ by white space only"),
-        ("text,label\na,x\nb,y\nc,\"y,x\"\n", "label 'y,x' is a list of others"),
+        ('text,label\na,x\nb,y\nc,"y,x"\n', "label 'y,x' is a list of others"),
     ):
         with pytest.raises(HopefearError, match=message):
             hopefear.read(saved(tmp_path, text))

@@ -304,14 +304,14 @@ def test_a_share_of_naive_bayes_needs_its_values_weights_and_all_data(
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
 def test_targets_of_regression_are_no_classes():
     texts = [f"good film {i}" for i in range(30)]
     for y in ([float(i) for i in range(30)], [7 * i for i in range(30)], texts):
         for X in (texts, np.eye(30)):
-            with pytest.warns(UserWarning, match="unique classes"):
-                with pytest.raises(ValueError, match="look like targets of regression"):
-                    Classifier("perceptron").fit(X, y)
-                model = Classifier("perceptron", many_classes=True).fit(X, y)
+            with pytest.raises(ValueError, match="look like targets of regression"):
+                Classifier("perceptron").fit(X, y)
+            model = Classifier("perceptron", many_classes=True).fit(X, y)
             assert len(model.classes_) == 30
     with pytest.raises(ValueError, match="differ by white space only"):
         Classifier("perceptron").fit(["a", "b", "c"], ["x", "x ", "y"])
@@ -378,3 +378,18 @@ def test_dicts_need_a_model_of_names():
         Classifier("perceptron", ngrams=2).fit(DICTS, [0, 1, 0, 1])
     with pytest.raises(TypeError, match="labels represented as bytes"):
         Classifier("perceptron").fit(["a", "b"], [b"x", b"y"])
+
+
+def test_few_filled_columns_keep_their_length():
+    X = np.linspace(1.0, 100.0, 200)[:, None]
+    y = X[:, 0] > 50.0
+    learned = Classifier().fit(X, y)
+    assert learned.model_.transform["norm"] == "none" and learned.score(X, y) > 0.9
+    streamed = Classifier().partial_fit(X[:150], y[:150], classes=[False, True])
+    assert streamed.partial_fit(X[150:], y[150:]).model_.transform["norm"] == "none"
+    with pytest.raises(ValueError, match="one column, and norm l2 leaves nothing of its values"):
+        Classifier(norm="l2").fit(X, y)
+    sparse = np.zeros((200, 20))
+    sparse[np.arange(200), np.arange(200) % 20] = X[:, 0]
+    for other in (sparse, np.hstack([X] * 51), ["a", "b"] * 100):
+        assert Classifier().fit(other, y).model_.transform["norm"] == "l2"

@@ -22,6 +22,7 @@ from hopefear.data.sparse import (
     check_transform,
     content_digest,
     drop_unknown,
+    norm_for,
     transform_values,
 )
 from hopefear.data.svmlight import (
@@ -82,7 +83,8 @@ def cache_examples(
     format : {"svmlight", "text"}
         What the lines are.
     values, norm : str
-        Row transforms as in :meth:`hopefear.data.sparse.SparseDataset.transformed`.
+        Row transforms as in :meth:`hopefear.data.sparse.SparseDataset.transformed`; a norm of
+        ``auto`` is chosen by :func:`hopefear.data.sparse.norm_for`.
     ngrams, chars, lowercase, marks, min_count, max_share, hash_bits
         For text, as in :func:`hopefear.data.text.read_text`.
     features, classes, require_labels, on_error, report, block_bytes
@@ -92,7 +94,7 @@ def cache_examples(
     n_jobs : int
         Threads that parse svmlight; the cache does not depend on it.
     """
-    check_transform(values, norm)
+    check_transform(values, "none" if norm == "auto" else norm)
     if values in MEASURED:
         raise HopefearError(
             f"a cache is written row by row, and values={values!r} is measured on all of them; "
@@ -150,7 +152,8 @@ def cache_examples(
         }
         most = (n_rows, n_values, n_values, n_rows, n_rows)
         room = dict(zip(SparseRows._fields, zip(DTYPES, most, strict=True), strict=True))
-        pieces = _Final(spool, plan, VALUES.index(values), NORMS.index(norm), report)
+        chosen = NORMS.index(norm_for(norm, plan.features, n_rows, n_values))
+        pieces = _Final(spool, plan, VALUES.index(values), chosen, report)
         write_cache(cache_path, "examples", pieces, room, plan.features, header, pieces.digest)
 
 

@@ -34,7 +34,7 @@ from hopefear.data.tables import (
 )
 from hopefear.data.text import iter_text, read_text
 from hopefear.data.vowpal import iter_vowpal, read_vowpal
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError
 from hopefear.features import FeatureMap
 
 FORMATS = ("svmlight", "tsv", "csv", "json", "fasttext", "vw")

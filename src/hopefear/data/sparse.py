@@ -164,6 +164,7 @@ NO_SCALE = np.zeros(0, np.float32)
 NO_SCALE.flags.writeable = False
 _PLAIN = {"tfidf": "counts", "nb": "presence"}  # what that number is multiplied with
 NORMS = ("none", "l2")
+MOST_FEW = 50  # columns, where these may be values of another unit each
 
 
 class SparseRows(NamedTuple):
@@ -568,6 +569,33 @@ def check_transform(values: str, norm: str) -> None:
         raise HopefearError(f"values must be one of {', '.join(VALUES)}, not {values!r}")
     if norm not in NORMS:
         raise HopefearError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}")
+
+
+def norm_for(norm: str, features: FeatureMap, rows: int, values: int) -> str:
+    """``norm``, or where it is ``auto`` what suits the data: ``none`` for a few filled columns.
+
+    The length of such rows says what their classes are; of texts and sparse rows it does not.
+
+    Parameters
+    ----------
+    norm : str
+        ``auto``, or what is wanted.
+    features : FeatureMap
+        Meaning of the columns.
+    rows, values : int
+        Rows of the data, and values in them.
+
+    Examples
+    --------
+    >>> norm_for("auto", IdentityFeatures(4), 150, 600), norm_for("auto", IdentityFeatures(4), 9, 9)
+    ('none', 'l2')
+    """
+    if norm != "auto":
+        return norm
+    # Ids of files begin at 1, so that their column 0 is empty.
+    filled = 2 * values >= rows * (features.size - 1)
+    texts = hasattr(features, "grams")
+    return "none" if filled and features.size <= MOST_FEW and not texts else "l2"
 
 
 def array_digest(array: np.ndarray) -> str:

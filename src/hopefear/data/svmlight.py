@@ -411,7 +411,7 @@ def read_svmlight(
 
     Columns are the ids of the file while the largest is modest (2**26, or 8 times the number of
     values); scattered ids, up to 2**63 - 1, get columns of their own by way of a sorted table.
-    Ids that do not rise in a line are sorted, values of equal ones summed, ``qid:`` is left out, and
+    Ids that do not rise in a line are sorted, values of equal ones summed, ``qid:`` is left out;
     all three are counted in the report. Classes are the numbers found, in rising order. Comments
     are ignored.
 

@@ -188,8 +188,9 @@ class Classes(Surface):
         options.choice(
             group,
             "--norm",
-            ("l2", "none"),
-            "l2 divides every row by its length, so that one set of rates suits all data",
+            ("auto", "l2", "none"),
+            "l2 divides every row by its length, so that one set of rates suits all data; auto is "
+            "l2, but none for at most 50 columns that most rows fill",
         )
         group.add_argument(
             "--intercept",

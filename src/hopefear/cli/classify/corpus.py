@@ -17,7 +17,7 @@ from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
 from hopefear.data.labels import check_classes
 from hopefear.data.sidecars import read_names, read_weights
-from hopefear.data.sparse import MEASURED, SparseDataset
+from hopefear.data.sparse import MEASURED, SparseDataset, norm_for
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.metrics import Accuracy, classification_scores
@@ -65,6 +65,11 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
         data = with_weights(data, args.weights, report.skipped)
     check_labels(data)
     check_classes(args.train, data.classes, len(data), args.many_classes)
+    if args.norm != norm_of(args, data) == "none":
+        console.say(
+            f"{args.train}: {data.n_features} columns that most rows fill, so rows keep their "
+            "length (--norm l2 divides them by it)"
+        )
     jobs = getattr(args, "jobs", None) or 1
     return Examples(data=data, skipped=report.skipped, prepared=cached, jobs=jobs)
 
@@ -138,7 +143,8 @@ class Examples(Corpus):
         }
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
-        return {"values": args.values, "norm": args.norm, "intercept": args.intercept}
+        norm = norm_of(args, self.data)
+        return {"values": args.values, "norm": norm, "intercept": args.intercept}
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         return {**super().outcome(trained, last), "bound": last.get("bound")}
@@ -169,6 +175,11 @@ class Examples(Corpus):
 
     def tester(self) -> Accuracy:
         return Accuracy()
+
+
+def norm_of(args: argparse.Namespace, data: SparseDataset) -> str:
+    """``--norm``, or what suits the data."""
+    return norm_for(args.norm, data.features, len(data), data.rows.values.size)
 
 
 def named(data: SparseDataset, path: str) -> SparseDataset:

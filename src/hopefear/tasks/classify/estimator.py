@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from hopefear.data.frames import from_table
 from hopefear.data.labels import check_classes, class_codes, class_name, distinct
-from hopefear.data.sparse import MEASURED, SparseDataset, as_dicts
+from hopefear.data.sparse import MEASURED, SparseDataset, as_dicts, norm_for
 from hopefear.data.text import as_strings, read_strings
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import HashedFeatures, NGramFeatures
@@ -62,8 +62,10 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     nb_share : float
         With ``values="nb"``, the share of naive Bayes in the weights when they are learned, from 0
         to below 1, such as 0.6; see :func:`hopefear.tasks.classify.task.train`.
-    norm : {"l2", "none"}
+    norm : {"auto", "l2", "none"}
         ``"l2"`` makes every row of length one afterwards, so that one set of rates suits all data.
+        ``"auto"`` is ``"none"`` for at most 50 columns that most rows fill, whose lengths tell of
+        the classes, and ``"l2"`` for texts and all other rows; ``model_.transform`` says which.
     ngrams : int
         Texts: longest n-gram of words, 1 to 3, or 0 for none beside those of characters.
     chars : tuple of two int, optional
@@ -149,7 +151,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         shuffle: bool = True,
         intercept: float | str = "auto",
         values: str = "counts",
-        norm: str = "l2",
+        norm: str = "auto",
         nb_share: float = 0.0,
         ngrams: int = 1,
         chars: tuple[int, int] | None = None,
@@ -208,7 +210,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
                 dev = _dataset(X_val, y_val, classes)
             elif self.early_stopping:
                 data, dev = split_classes(data, self.validation_fraction, seed)
-            model = self._train(self._asked(), data, dev, self.metric, seed=seed, by_content=True)
+            model = self._train(
+                self._asked(data), data, dev, self.metric, seed=seed, by_content=True
+            )
         self.classes_ = classes
         self._model = self._signed(model)
         return self
@@ -218,8 +222,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         """Learn from some more rows, in the order given, once.
 
         The chunks of one pass give the same weights as ``fit`` with ``epochs=1, shuffle=False``,
-        bit for bit, when ``rate`` and ``intercept`` are numbers; what is ``"auto"`` is measured on
-        the first chunk here and on all rows there. After ``fit`` it goes on from where that ended.
+        bit for bit, when ``rate`` and ``intercept`` are numbers and ``norm`` is not ``"auto"``;
+        what is ``"auto"`` is measured on the first chunk here and on all rows there. After ``fit``
+        it goes on from where that ended.
 
         Parameters
         ----------
@@ -242,7 +247,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
                 raise HopefearError("nb_share needs all the data; fit, or leave it out")
             if self.class_weight == "balanced":
                 raise HopefearError("class_weight='balanced' needs all the data; give a dict")
-            task, data = self._asked(), _dataset(X, y, labels, sample_weight)
+            data = _dataset(X, y, labels, sample_weight)
+            task = self._asked(data)
             if goes_on:
                 how, trainer = self._model.transform, self._trainer
                 scale = self._model.scale
@@ -255,10 +261,11 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             self._model = self._signed(model)
         return self
 
-    def _asked(self) -> Classification:
+    def _asked(self, data: SparseDataset) -> Classification:
         weights = _by_name(self.class_weight)
         share = self.nb_share
-        return Classification(self.intercept, self.values, self.norm, weights, nb_share=share)
+        norm = norm_for(self.norm, data.features, len(data), data.rows.values.size)
+        return Classification(self.intercept, self.values, norm, weights, nb_share=share)
 
     def predict(self, X: Any) -> np.ndarray:
         """The best label of every row."""
