@@ -530,7 +530,7 @@ def as_dicts(X: Any) -> list[Mapping[str, Any]] | None:
     >>> as_dicts([{"a": 1}]), as_dicts([[1.0, 2.0]])
     ([{'a': 1}], None)
     """
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # as SciPy's dictionary of keys has
         raise HopefearError("X is one dict; give a list of dicts, one for each row")
     if isinstance(X, np.ndarray) or hasattr(X, "to_list"):
         X = X.tolist() if X.ndim == 1 else None
