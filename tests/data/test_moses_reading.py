@@ -88,6 +88,7 @@ EARLIER = {
     "colons": "0 ||| a|||b c: ||| d: 0 -7.6 lm: -3 x_y: 2 ||| -4\n"
     "1 ||| ||| d: 1 2 lm: 3 ||| 5 ||| 0=0\n",
     "no blanks": "0|||a b|||d: 0 -7.6 lm: -3 x_y: 2|||-4\r\n\n1||||||d: 1 2 lm: 3|||5|||0=0\n",
+    "id alone": "0||| a b ||| d= 0 -7.6 lm= -3 x_y= 2 ||| -4\n1||| ||| d= 1 2 lm= 3 ||| 5\n",
     "neither": "\n0|||a b|||d= 0 -7.6 lm= -3 x_y= 2|||-4\n1 ||| ||| d= 1 2 lm= 3 ||| 5\n",
 }
 
@@ -106,7 +107,7 @@ def test_lists_as_moses_once_wrote_them(tmp_path: Path, form: str) -> None:
     ]
     assert names == ["d.0", "d.1", "lm", "x_y"]
     mixed = saved(tmp_path, EARLIER[form] + "2 ||| a ||| d= 1 2 lm: nan ||| 5\n")
-    with pytest.raises(InputError, match=f"nbest:{3 + (form != 'colons')}: "):
+    with pytest.raises(InputError, match=f"nbest:{3 + (form in ('no blanks', 'neither'))}: "):
         read_moses(mixed)
 
 

@@ -65,11 +65,7 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
         data = with_weights(data, args.weights, report.skipped)
     check_labels(data)
     check_classes(args.train, data.classes, len(data), args.many_classes)
-    if args.norm != norm_of(args, data) == "none":
-        console.say(
-            f"{args.train}: {data.n_features} columns that most rows fill, so rows keep their "
-            "length (--norm l2 divides them by it)"
-        )
+    say_norm(args, data, console)
     jobs = getattr(args, "jobs", None) or 1
     return Examples(data=data, skipped=report.skipped, prepared=cached, jobs=jobs)
 
@@ -180,6 +176,15 @@ class Examples(Corpus):
 def norm_of(args: argparse.Namespace, data: SparseDataset) -> str:
     """``--norm``, or what suits the data."""
     return norm_for(args.norm, data.features, len(data), data.rows.values.size)
+
+
+def say_norm(args: argparse.Namespace, data: SparseDataset, console: Console) -> None:
+    """Say that the data decided against a norm."""
+    if args.norm != norm_of(args, data) == "none":
+        console.say(
+            f"{args.train}: {data.n_features} columns that most rows fill, so rows keep their "
+            "length (--norm l2 divides them by it)"
+        )
 
 
 def named(data: SparseDataset, path: str) -> SparseDataset:

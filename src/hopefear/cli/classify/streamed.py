@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from hopefear.cli.classify.corpus import file_of, norm_of, text_options
+from hopefear.cli.classify.corpus import file_of, norm_of, say_norm, text_options
 from hopefear.cli.console import Console
 from hopefear.cli.options import threads
 from hopefear.cli.streaming import BITS, Incoming, head_of, known
@@ -71,6 +71,7 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
         like = {"features": features, "classes": tuple(classes)}
         first = examples(head, file.format, **columns, **how, **like).read(**how, **like)
     first.source = str(args.train)
+    say_norm(args, seen, console)
     if file.kind == "svmlight":
         console.say(
             f"{args.train}: {1 << bits:,} columns; ids from there on are left out (--hash-bits N "

@@ -448,7 +448,7 @@ def _usual_line(line: bytes) -> bytes:
     b'0 ||| a b ||| d= 0 -7.6 lm= -3 ||| -4'
     """
     bars, between = _BARS_OF_BYTES, b"|||"
-    if re.match(rb"\s*[0-9]+\|\|\|\S", line):
+    if re.match(rb"\s*[0-9]+\|\|\|", line):
         bars, between = re.compile(rb"\|\|\|"), b" ||| "
     fields = bars.split(line)
     if len(fields) > 2 and re.match(rb"\s*\S+:\s", fields[2]):
