@@ -320,7 +320,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     def from_model(cls, model: Model) -> Self:
         learner, how = str(model.about.get("learner", DEFAULT_LEARNER)), model.transform
         share = model.about.get("nb_share", 0.0)
-        classifier = cls(learner, values=how["values"], norm=how["norm"], nb_share=share)
+        norm = model.about.get("norm", how["norm"])  # auto, or what was done
+        classifier = cls(learner, values=how["values"], norm=norm, nb_share=share)
         if isinstance(model.features, NGramFeatures | HashedFeatures):
             grams = model.features.grams
             bits = getattr(model.features, "bits", None)
@@ -465,7 +466,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
 
     def _signed(self, model: Model) -> Model:
         """With what :meth:`load` needs to give back the same labels and names."""
-        about: dict[str, Any] = {"label_kind": self.classes_.dtype.kind}
+        about: dict[str, Any] = {"label_kind": self.classes_.dtype.kind, "norm": self.norm}
         if hasattr(self, "feature_names_in_"):
             about["feature_names"] = [str(name) for name in self.feature_names_in_]
         return replace(model, about={**model.about, **about})
