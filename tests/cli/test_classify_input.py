@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 
@@ -10,6 +11,7 @@ from hopefear import storage
 from hopefear.cli import main
 from hopefear.data.generators import sparse_linear
 from hopefear.data.write_svmlight import write_svmlight
+from hopefear.tasks.classify.model import Model
 
 pytestmark = pytest.mark.interpreted
 
@@ -193,3 +195,64 @@ def test_debug_shows_where(capsys, tmp_path):
     assert "Traceback" in capsys.readouterr().err
     assert main(argv) == 1
     assert "Traceback" not in capsys.readouterr().err
+
+
+def trains(capsys, *argv):
+    """The exit status of a command that trains, and the line that refuses."""
+    common = ["--model", "x.model", "--quiet", "--learner", "perceptron", "--epochs", "1"]
+    status = main(["train", "classify", *argv, *common])
+    return status, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", [[], ["--stream", "--hash-bits", "8"], ["--cache", "caches"]])
+def test_a_class_for_every_second_row_is_asked_for(capsys, tmp_path, monkeypatch, how):
+    monkeypatch.chdir(tmp_path)
+    for text in (
+        "".join(f"{i / 7:.3f}\ta film {i}\n" for i in range(50)),
+        "".join(f"film number {i}\tgood\n" for i in range(50)),
+        "".join(f"{i // 2} 1:{i}\n" for i in range(49)),
+    ):
+        (tmp_path / "some").write_text(text)
+        status, err = trains(capsys, "--train", "some", *how)
+        assert status == 1 and err.count("\n") == 1
+        assert "different labels" in err and "--many-classes" in err
+        assert trains(capsys, "--train", "some", "--many-classes", *how) == (0, "")
+
+
+def test_a_stream_whose_classes_are_named_is_not_asked(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "some").write_text("".join(f"c{i}\ta film {i}\n" for i in range(30)))
+    classes = ",".join(f"c{i}" for i in range(30))
+    assert trains(
+        capsys, "--train", "some", "--stream", "--hash-bits", "8", "--classes", classes
+    ) == (0, "")
+
+
+def test_qid_is_left_out_and_said(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ranks.svm").write_text("1 qid:1 1:1\n0 qid:1 2:1\n" * 4)
+    assert main(["train", "classify", "--train", "ranks.svm", "--model", "x.model"]) == 0
+    assert "8 lines with a qid:" in capsys.readouterr().err
+
+
+def test_few_filled_columns_keep_their_length(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    numbers = [1 + 37 * i % 100 for i in range(400)]
+    (tmp_path / "one.svm").write_text("".join(f"{int(i > 50)} 1:{i / 10}\n" for i in numbers))
+    argv = ["train", "classify", "--train", "one.svm", "--dev", "one.svm", "--model", "m"]
+    for how in ([], ["--cache", "caches"], ["--stream", "--hash-bits", "4"]):
+        assert main([*argv, *how]) == 0
+        err = capsys.readouterr().err
+        model = Model.load("m")
+        assert model.transform["norm"] == "none"
+        assert "one.svm: 2 columns that most rows fill, so rows keep their length" in err
+        assert main(["evaluate", "--model", "m", "--data", "one.svm", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["accuracy"] > 80.0
+    status, err = trains(capsys, "--train", "one.svm", "--norm", "l2")
+    assert status == 1 and "one.svm has one column, and norm l2 leaves nothing" in err
+    wide = "".join(f"{int(i > 50)} 1:{i / 10} 60:1\n" for i in numbers)
+    for name, text in (("wide.svm", wide), ("few.tsv", "a\tgood\nb\tbad\n")):
+        (tmp_path / name).write_text(text)
+        assert main(["train", "classify", "--train", name, "--model", "m"]) == 0
+        assert "rows keep" not in capsys.readouterr().err
+        assert Model.load("m").transform["norm"] == "l2"

@@ -267,3 +267,14 @@ def test_templates_of_ones_own(run, folder):
     assert status == 0, err
     status, _, err = run("inspect", "--model", "few.model")
     assert status == 0 and "2 of arc, 1 of label" in err and "h.tag=" in err
+
+
+def test_relations_that_differ_by_blanks_are_refused(tmp_path, capsys):
+    word = "{}\tIt\tit\tPRON\tPRP\t_\t{}\t{}\t_\t_\n"
+    bank = tmp_path / "a.conllu"
+    bank.write_text("".join(word.format(1, 2, r) + word.format(2, 0, "root") + "\n"
+                            for r in (" punct", "punct")))  # fmt: skip
+    argv = ["train", "parse", "--train", str(bank), "--model", str(tmp_path / "m"), "--quiet"]
+    assert main([*argv, "--order", "1", "--hash-bits", "10"]) == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "a.conllu: the labels ' punct' and 'punct' differ" in err

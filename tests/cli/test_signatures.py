@@ -171,6 +171,7 @@ KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
     "classify": {
         "--cache": (TSV, "--cache caches", _ONE_BLOCK),
         "--workers": (f"{TSV} --shards 2", "--workers threads", _JOBS),
+        "--many-classes": (TSV, "--many-classes", "decides whether there is a model at all"),
         "--names": ("--train rows.svm", "--names names.txt", "words for what weights weigh"),
         "--jobs": (f"{TSV} -p block=4", "--jobs 3", _JOBS),
         "--bounds": (f"{TSV} --learner vrda", "--bounds", _LOOKS_ON),

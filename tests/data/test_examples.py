@@ -83,15 +83,61 @@ def test_records_of_several_lines_keep_their_line_numbers(tmp_path: Path) -> Non
         ('{"body": "a", "kind": "b"}\n', "json", r"expected a JSON object with 'text'|a label in"),
         ("__label__a fine\nnone\n", "fasttext", r":2: expected a label in '__label__LABEL'"),
         ("__label__a __label__b fine\n", "fasttext", r":1: expected one label a line"),
+        ("__label__a x\n__label__b y __label__c\n", "auto", r":2: .* '__label__b __label__c'"),
+        ("__label__a x\n__label__a,__label__b y\n", "auto", r":2: expected one label a line"),
+        ("__label__a x\n__label__b, c y\n", "auto", r":2: expected .* without ',' at its end"),
         ("1 |a b\n1 a b\n", "vw", r":2: expected '\|' before the features"),
         ("1 |a b\n1|a b\n", "vw", r":2: expected a label before '\|'"),
         ("1 |a b:x\n", "vw", r":1: expected a number after ':'"),
         ("1 -2 |a b\n", "vw", r":1: expected an importance of 0 or more"),
+        ("1 |a b\n1:0.5 |a b\n", "auto", r":2: expected one number or word .* found '1:0.5'"),
+        ("1:-1:0.5 |a b\n", "auto", r":1: expected one number or word as the label"),
+        ("1:2 2:0 3:1 4:1 |a b\n", "auto", r":1: expected one number or word as the label"),
+        ("0,1 |a b\n", "auto", r":1: expected one number or word as the label"),
+        ("shared |a b\n", "auto", r":1: expected one number or word as the label"),
+        ("1 |a b\nnan |a b\n", "auto", r":2: expected a finite number or a word .* found 'nan'"),
+        ("a 1:1\nnan 1:1\n", "auto", r":2: expected a finite number or a word .* found 'nan'"),
+        ("inf 1:1\n", "auto", r":1: expected a finite number or a word as the label"),
+        ("1 1:1\ninf 1:1\n", "auto", r":2: expected a (finite )?number"),
+        ('{"words": "a", "kind": "b"}\n', "auto", r":1: .* 'fields words, kind'"),
+        ('{"tokens": ["a"], "ner_tags": [1]}\n', "auto", r":1: .* 'fields tokens, ner_tags'"),
+        ('{"text": "a", "label": "b"\n', "auto", r":1: expected a JSON object on every line, with"),
+        ('{\n"text": "a"}\n', "auto", r":1: expected a JSON object on every line.*jq -c \."),
+        (
+            '[{"text": "a", "label": "b"}]\n',
+            "auto",
+            r":1: .*the text and the label.*jq -c '\.\[\]'",
+        ),
+        ('["a", "b"]\n', "auto", r":1: expected a JSON object on every line"),
     ],
 )
 def test_what_is_wrong_is_told(text: str, form: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(HopefearError, match=message):
         examples(saved(tmp_path, text), form).read()
+
+
+def test_a_fasttext_label_may_stand_anywhere(tmp_path: Path) -> None:
+    path = saved(tmp_path, "good __label__a film\nbad __label__b\n\n__label__a\n")
+    file = examples(path)
+    data = file.read()
+    assert file.format == "fasttext" and data.rows.labels.tolist() == [0, 1, 0]
+    assert data.features.names(data.rows.indices) == ["good", "film", "bad"]
+
+
+def test_texts_may_begin_with_brackets(tmp_path: Path) -> None:
+    features = examples(saved(tmp_path, TEXTS["tsv"])).read().features
+    for text in ("[1] a film\n", "{sic} a film\n", "[x]\tfilm\n"):
+        like = {"features": features, "classes": ("bad", "good"), "require_labels": False}
+        assert len(examples(saved(tmp_path, text), **like).read(**like)) == 1
+    assert examples(saved(tmp_path, "[x]\tfilm\ny\tfilm\n")).read().classes == ("[x]", "y")
+    with pytest.raises(InputError, match="'fields words'"):
+        examples(saved(tmp_path, '{"words": "a film"}\n'), **like)
+
+
+def test_qid_is_counted(tmp_path: Path) -> None:
+    report = ReadReport()
+    path = saved(tmp_path, "2 qid:1 1:1\n1 2:1\n0 qid:2 1:1\n")
+    assert len(examples(path).read(report=report)) == 3 and report.qids == 2
 
 
 def test_columns_can_be_named(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hopefear
 from hopefear.data.files import ReadReport
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.reading import moses_blocks, read_moses
@@ -81,6 +82,33 @@ def test_counts_take_the_room_they_need(tmp_path: Path) -> None:
     assert bytes_.counts is not None and bytes_.counts.dtype == np.uint8
     fractions = read_moses(path, [one, other], metric=counts_for(Ter()), block_bytes=16)
     assert fractions.counts is not None and fractions.counts.tolist() == [[0, 1], [1, 1.5]]
+
+
+EARLIER = {
+    "colons": "0 ||| a|||b c: ||| d: 0 -7.6 lm: -3 x_y: 2 ||| -4\n"
+    "1 ||| ||| d: 1 2 lm: 3 ||| 5 ||| 0=0\n",
+    "no blanks": "0|||a b|||d: 0 -7.6 lm: -3 x_y: 2|||-4\r\n\n1||||||d: 1 2 lm: 3|||5|||0=0\n",
+    "id alone": "0||| a b ||| d= 0 -7.6 lm= -3 x_y= 2 ||| -4\n1||| ||| d= 1 2 lm= 3 ||| 5\n",
+    "neither": "\n0|||a b|||d= 0 -7.6 lm= -3 x_y= 2|||-4\n1 ||| ||| d= 1 2 lm= 3 ||| 5\n",
+}
+
+
+@pytest.mark.parametrize("form", EARLIER)
+def test_lists_as_moses_once_wrote_them(tmp_path: Path, form: str) -> None:
+    path = saved(tmp_path, EARLIER[form])
+    for lists in (read_moses(path, texts=True), next(moses_blocks(path, texts=True))):
+        assert lists.names == ("d.0", "d.1", "lm")
+        assert lists.dense.tolist() == [[0.0, np.float32(-7.6), -3.0], [1.0, 2.0, 3.0]]
+        assert lists.scores.tolist() == [-4.0, 5.0] and lists.sparse.names.get(0) == "x_y"
+    X, _, names = hopefear.read(path)
+    assert [c["text"] for one in X for c in one["candidates"]] == [
+        "a|||b c:" if form == "colons" else "a b",
+        "",
+    ]
+    assert names == ["d.0", "d.1", "lm", "x_y"]
+    mixed = saved(tmp_path, EARLIER[form] + "2 ||| a ||| d= 1 2 lm: nan ||| 5\n")
+    with pytest.raises(InputError, match=f"nbest:{3 + (form in ('no blanks', 'neither'))}: "):
+        read_moses(mixed)
 
 
 GOOD = [

@@ -339,15 +339,6 @@ def test_ids_out_of_order_are_sorted_and_repeated_ones_summed(tmp_path: Path) ->
         assert (report.unsorted, report.repeated) == (2, 3)
 
 
-def test_targets_of_regression_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.svm"
-    path.write_text("".join(f"{i / 7:.4f} 1:{i}\n" for i in range(1, 40)))
-    with pytest.raises(HopefearError, match="look like targets of regression"):
-        read_svmlight(path)
-    path.write_text("".join(f"{(i % 9) / 2} 1:{i}\n" for i in range(100)))
-    assert len(read_svmlight(path).classes) == 9
-
-
 @pytest.mark.parametrize("name", sorted({*BAD} - {"empty file", "comments only", "utf-16"}))
 def test_bad_lines_are_the_same_for_several_threads(tmp_path: Path, name: str) -> None:
     bad, line, expected = BAD[name]

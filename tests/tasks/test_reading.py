@@ -34,6 +34,49 @@ def test_examples_fit_a_classifier(tmp_path: Path) -> None:
         assert hopefear.Classifier("perceptron").fit(X, y).predict(X).tolist() == y.tolist()
 
 
+LINES = {
+    "svmlight": "{0} 1:{1}\n",
+    "words of svmlight": "{0}x 1:{1}\n",
+    "tsv": "{0}\tgood film {1}\n",
+    "csv": '"{0}","good film {1}"\n',
+    "json": '{{"text": "good film {1}", "label": "{0}"}}\n',
+    "fasttext": "__label__{0} good film {1}\n",
+    "vw": "{0} | good film:{1}\n",
+}
+
+
+@pytest.mark.parametrize("form", LINES)
+def test_targets_of_regression_are_no_classes(tmp_path: Path, form: str) -> None:
+    def file(labels: list[object]) -> Path:
+        lines = "".join(LINES[form].format(label, i) for i, label in enumerate(labels))
+        return saved(tmp_path, ("label,text\n" if form == "csv" else "") + lines)
+
+    for labels in (
+        [i / 8 for i in range(1, 99)],
+        [7 * i for i in range(30)],
+        [i / 8 for i in range(8)],
+    ):
+        if form.startswith("words") and len(labels) < 21:
+            continue
+        path = file(labels)
+        with pytest.raises(HopefearError, match="look like targets of regression"):
+            hopefear.read(path)
+        assert len(set(hopefear.read(path, many_classes=True).y)) == len(labels)
+    for labels in ([i % 9 / 2 for i in range(100)], [*range(15)], [i % 40 for i in range(80)]):
+        assert len(set(hopefear.read(file(labels)).y)) == len(set(labels))
+
+
+def test_labels_that_differ_by_blanks_or_are_lists(tmp_path: Path) -> None:
+    for text, message in (
+        ("punct\ta\n punct\tb\nx\tc\n", "' punct' and 'punct' differ by white space only"),
+        ('text,label\na,x\nb,y\nc,"y,x"\n', "label 'y,x' is a list of others"),
+    ):
+        with pytest.raises(HopefearError, match=message):
+            hopefear.read(saved(tmp_path, text))
+    text = 'text,label\na,"Paris, France"\nb,"France, west"\n'
+    assert hopefear.read(saved(tmp_path, text)).y.tolist() == ["Paris, France", "France, west"]
+
+
 def test_tokens_fit_a_tagger(tmp_path: Path) -> None:
     columns = "He PRP B-NP\nsleeps VBZ O\n\nShe PRP B-NP\n"
     conllu = "1\tHe\the\tPRON\tPRP\t_\t0\troot\t_\t_\n\n1\tYes\tyes\tINTJ\tUH\t_\t0\troot\t_\t_\n"

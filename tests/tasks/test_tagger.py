@@ -390,6 +390,8 @@ def test_a_failed_fit_leaves_the_old_model(problem):
         ([["a"], []], [["A"], []], {}, "sequence 1 has no tokens"),
         ([["a", "b"]], [["A", "A"]], {}, "at least two labels"),
         ([["a", "b", "c"]], [["B-X", "E-X", "L-X"]], {}, "sequence 0, token .*say scheme=None"),
+        ([["a", "b", "c"]], [["A", "A ", "B"]], {}, "'A' and 'A ' differ by white space only"),
+        ([[b"a", b"b"]], [["A", "B"]], {}, "token 0: a token is .* not b'a'"),
         ([["a", "b"]], [["A", "B"]], {"scheme": "bio"}, "bio|BIO"),
         ([["a", "b"]], [["A", "B"]], {"features": "nosuchset"}, "no built-in set"),
         ([["a", "b"]], [["A", "B"]], {"features": "chunking", "columns": "form"}, "word"),

@@ -11,6 +11,7 @@ import numpy as np
 import pandas
 import pytest
 from sklearn.base import clone
+from sklearn.feature_extraction import DictVectorizer
 from sklearn.model_selection import GridSearchCV
 
 import hopefear
@@ -18,6 +19,7 @@ from hopefear.cli import main
 from hopefear.errors import ModelError
 from hopefear.tasks.classify.estimator import Classifier
 from hopefear.tasks.classify.model import Model
+from hopefear.tasks.classify.serving import ClassifyService
 
 pytestmark = pytest.mark.interpreted
 
@@ -300,3 +302,94 @@ def test_a_share_of_naive_bayes_needs_its_values_weights_and_all_data(
     ):
         assert main([*train, *wrong]) == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+def test_targets_of_regression_are_no_classes():
+    texts = [f"good film {i}" for i in range(30)]
+    for y in ([float(i) for i in range(30)], [7 * i for i in range(30)], texts):
+        for X in (texts, np.eye(30)):
+            with pytest.raises(ValueError, match="look like targets of regression"):
+                Classifier("perceptron").fit(X, y)
+            model = Classifier("perceptron", many_classes=True).fit(X, y)
+            assert len(model.classes_) == 30
+    with pytest.raises(ValueError, match="differ by white space only"):
+        Classifier("perceptron").fit(["a", "b", "c"], ["x", "x ", "y"])
+
+
+DICTS = [
+    {"size": 2, "kind": "a", "wet": True},
+    {"size": np.float32(0.5), "kind": "b"},
+    {"size": 0, "kind": "a"},
+    {"kind": "b", "old": "no"},
+]
+
+
+def test_rows_may_be_dicts(tmp_path):
+    y = ["x", "y", "x", "y"]
+    vectorizer = DictVectorizer()
+    X = vectorizer.fit_transform(DICTS)
+    new = [{"size": 3, "kind": "b", "colour": "red", "length": 7}, {}]
+    named = Classifier("perceptron").fit(DICTS, y)
+    plain = Classifier("perceptron").fit(X, y)
+    assert named.features_.names(range(5)) == vectorizer.get_feature_names_out().tolist()
+    wanted = plain.decision_function(vectorizer.transform([*DICTS, *new]))
+    assert np.array_equal(named.decision_function([*DICTS, *new]), wanted)
+    assert np.array_equal(named.decision_function(pandas.Series([*DICTS, *new])), wanted)
+    assert np.array_equal(named.partial_fit(DICTS, y).coef_, plain.partial_fit(X, y).coef_)
+    assert named.explain(DICTS[:1]).contributions[0][0] in named.features_.names(range(5))
+    named.save(tmp_path / "model")
+    loaded = hopefear.load(tmp_path / "model")
+    assert loaded.predict(DICTS).tolist() == named.predict(DICTS).tolist() == y
+    assert loaded.model_.predict(DICTS) == y
+    service = ClassifyService(loaded.model_)
+    inputs = [service.read({"size": 2, "kind": "a", "colour": "red"})]
+    assert service.predict(inputs)[0]["label"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([{"a": 1}, {"a": [1]}], r"X\[1\]: the feature 'a' needs a string, or a finite number"),
+        ([{"a": 1}, {"a": np.nan}], r"X\[1\]: the feature 'a' needs .* not nan"),
+        ([{"a": 1}, {1: 2}], r"X\[1\]: the feature 1 has no name"),
+        ([{"a": 1}, [1]], r"X has dicts, but X\[1\] is \[1\]"),
+        ([{"a": b"x"}, {}], "needs a string"),
+        ({"a": 1}, "X is one dict; give a list"),
+        ([b"good", b"bad"], r"X\[0\] is bytes, b'good'; decode it"),
+        (["good", b"bad"], r"X\[1\] is bytes, b'bad'; decode it"),
+        (np.array([b"good", b"bad"]), r"X\[0\] is bytes"),
+        (b"go", "X is bytes; give a list of texts"),
+    ],
+)
+def test_what_cannot_be_a_row_is_refused_in_words(X, message):
+    known = Classifier("perceptron").fit(DICTS, [0, 1, 0, 1])
+    for ask in (lambda: Classifier("perceptron").fit(X, [0, 1]), lambda: known.predict(X)):
+        with pytest.raises(ValueError, match=message):
+            ask()
+
+
+def test_dicts_need_a_model_of_names():
+    with pytest.raises(ValueError, match="begin with fit, or give rows of"):
+        Classifier("perceptron").partial_fit(DICTS, [0, 1, 0, 1], classes=[0, 1])
+    with pytest.raises(ValueError, match="features of this model have no names"):
+        Classifier("perceptron").fit(["a", "b"], [0, 1]).predict(DICTS)
+    with pytest.raises(ValueError, match="ngrams=2 is for texts"):
+        Classifier("perceptron", ngrams=2).fit(DICTS, [0, 1, 0, 1])
+    with pytest.raises(TypeError, match="labels represented as bytes"):
+        Classifier("perceptron").fit(["a", "b"], [b"x", b"y"])
+
+
+def test_few_filled_columns_keep_their_length():
+    X = np.linspace(1.0, 100.0, 200)[:, None]
+    y = X[:, 0] > 50.0
+    learned = Classifier().fit(X, y)
+    assert learned.model_.transform["norm"] == "none" and learned.score(X, y) > 0.9
+    streamed = Classifier().partial_fit(X[:150], y[:150], classes=[False, True])
+    assert streamed.partial_fit(X[150:], y[150:]).model_.transform["norm"] == "none"
+    with pytest.raises(ValueError, match="one column, and norm l2 leaves nothing of its values"):
+        Classifier(norm="l2").fit(X, y)
+    sparse = np.zeros((200, 20))
+    sparse[np.arange(200), np.arange(200) % 20] = X[:, 0]
+    for other in (sparse, np.hstack([X] * 51), ["a", "b"] * 100):
+        assert Classifier().fit(other, y).model_.transform["norm"] == "l2"

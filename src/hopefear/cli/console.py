@@ -161,6 +161,11 @@ def tell_skipped(report: Any, console: Console) -> None:
             f"{report.unsorted:,} lines with ids out of order, which were sorted; "
             f"{report.repeated:,} ids came again in a line, and their values were summed"
         )
+    if report.qids:
+        console.say(
+            f"{report.qids:,} lines with a qid:, which groups rows of rankings; a classifier takes "
+            "each row by itself, and qid: was left out"
+        )
     if report.tabbed:
         console.say(
             f"{report.tabbed:,} lines have a tab behind what is no class; they are texts as a whole"

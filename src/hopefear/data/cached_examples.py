@@ -22,12 +22,13 @@ from hopefear.data.sparse import (
     check_transform,
     content_digest,
     drop_unknown,
+    norm_for,
     transform_values,
 )
 from hopefear.data.svmlight import (
-    checked_classes,
     distinct_numbers,
     keeps_ids,
+    number_classes,
     raw_blocks,
 )
 from hopefear.data.text import check_shares, known_text_labels, text_codes
@@ -82,7 +83,8 @@ def cache_examples(
     format : {"svmlight", "text"}
         What the lines are.
     values, norm : str
-        Row transforms as in :meth:`hopefear.data.sparse.SparseDataset.transformed`.
+        Row transforms as in :meth:`hopefear.data.sparse.SparseDataset.transformed`; a norm of
+        ``auto`` is chosen by :func:`hopefear.data.sparse.norm_for`.
     ngrams, chars, lowercase, marks, min_count, max_share, hash_bits
         For text, as in :func:`hopefear.data.text.read_text`.
     features, classes, require_labels, on_error, report, block_bytes
@@ -92,7 +94,7 @@ def cache_examples(
     n_jobs : int
         Threads that parse svmlight; the cache does not depend on it.
     """
-    check_transform(values, norm)
+    check_transform(values, "none" if norm == "auto" else norm)
     if values in MEASURED:
         raise HopefearError(
             f"a cache is written row by row, and values={values!r} is measured on all of them; "
@@ -114,7 +116,7 @@ def cache_examples(
         if format == "svmlight":
             like: dict[str, Any] = {"features": features, "classes": classes}
             watched = raw_blocks(path, watch=text_hash.update, n_jobs=n_jobs, **common, **like)
-            plan = _spool_svmlight(spool, watched, os.fspath(path), **like)
+            plan = _spool_svmlight(spool, watched, **like)
         else:
             grams = Grams(ngrams, chars, lowercase, marks)
             counter = TextCounter(grams, hash_bits, features)
@@ -150,7 +152,8 @@ def cache_examples(
         }
         most = (n_rows, n_values, n_values, n_rows, n_rows)
         room = dict(zip(SparseRows._fields, zip(DTYPES, most, strict=True), strict=True))
-        pieces = _Final(spool, plan, VALUES.index(values), NORMS.index(norm), report)
+        chosen = NORMS.index(norm_for(norm, plan.features, n_rows, n_values))
+        pieces = _Final(spool, plan, VALUES.index(values), chosen, report)
         write_cache(cache_path, "examples", pieces, room, plan.features, header, pieces.digest)
 
 
@@ -215,7 +218,6 @@ def _distinct_ids(spool: Spool) -> np.ndarray:
 def _spool_svmlight(
     spool: Spool,
     raws: Any,
-    name: str,
     features: FeatureMap | None,
     classes: Sequence[str] | None,
 ) -> _Plan:
@@ -225,9 +227,9 @@ def _spool_svmlight(
             numbers = distinct(np.concatenate([numbers, distinct_numbers(raw.labels)]))
         largest = max(largest, _largest(raw.ids))
         _keep(spool, raw.indptr, raw.ids, raw.values, raw.labels)
-    n_rows, n_values = spool.totals.get("labels", 0), spool.totals.get("values", 0)
+    n_values = spool.totals.get("values", 0)
     if classes is None:
-        classes = checked_classes(name, numbers, n_rows)
+        classes = number_classes(numbers)
     names = tuple(classes)
 
     def codes(labels: np.ndarray) -> np.ndarray:

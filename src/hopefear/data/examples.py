@@ -30,10 +30,11 @@ from hopefear.data.tables import (
     header_wanted,
     json_columns,
     json_lines,
+    json_wanted,
 )
 from hopefear.data.text import iter_text, read_text
 from hopefear.data.vowpal import iter_vowpal, read_vowpal
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError
 from hopefear.features import FeatureMap
 
 FORMATS = ("svmlight", "tsv", "csv", "json", "fasttext", "vw")
@@ -51,7 +52,8 @@ _SUFFIXES = {
 _SVMLIGHT = re.compile(rb"\s*[-+]?[\d.][\d.eE+-]*(\s+(qid|\d+):\S+)*\s*(#.*)?")
 _WORDY = re.compile(rb"\s*[^\s:#|]+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?")
 _NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?(\s|$)")
-_VOWPAL = re.compile(rb"\s*([^\s|]+(\s+[-+.\deE]+){0,2})?(\s+'?[^\s|]*)?\s*\|")
+_VOWPAL = re.compile(rb"\s*([^\s|]+(\s+[-+.:\deE]+)*)?(\s+'?[^\s|]*)?\s*\|")
+_JSON = re.compile(rb'\s*\[?\s*\{\s*"')  # an object begins, by itself or in a list
 _LOOKED_AT = 50
 
 
@@ -231,10 +233,7 @@ def _known(
     if format == "json":
         columns = json_columns(first, asked)
         if columns is None:
-            wanted = asked or Columns("text", "label")
-            named = " and ".join(repr(column) for column in wanted if column)
-            shown = first[:80].decode("utf-8", "replace")
-            raise InputError(name, 1, f"a JSON object with {named}", shown)
+            raise json_wanted(name, first, asked)
         rewrite = partial(json_lines, how=how, columns=columns)
         said = f"{name}: JSON lines, {columns.said()}"
         return Examples(Rewritten(source, rewrite), format, said)
@@ -275,17 +274,21 @@ def _guessed(source: Source, kind: str | None) -> str:
     if suffix in _SUFFIXES and (kind is None or _SUFFIXES[suffix] in ("csv", "json")):
         return _SUFFIXES[suffix]
     line = _first(source)
-    if line.lstrip().startswith(b"{") and json_columns(line) is not None:
+    if json_columns(line) is not None or _JSON.match(line):
         return "json"
     if line.lstrip().startswith(PREFIX.encode()):
         return "fasttext"
     if suffix == ".tsv":
         return "tsv"
     if _SVMLIGHT.fullmatch(line) is None:
+        if f" {PREFIX}".encode() in line and b"\t" not in line:
+            return "fasttext"
         if csv_columns(line) is not None:
             return "csv"
         if kind is None and _VOWPAL.match(line) and b"\t" not in line.partition(b"|")[0]:
             return "vw"
+        if kind is None and b"\t" not in line and line.lstrip()[:1] in (b"{", b"["):
+            return "json"
         if b"\t" in line and not _WORDY.fullmatch(line):
             return "tsv"
     return "svmlight" if kind is None else "tsv"

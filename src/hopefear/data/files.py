@@ -44,6 +44,8 @@ class ReadReport:
         Lines whose feature ids were not in rising order, and were sorted.
     repeated : int
         Feature ids that a line had before, and whose values were added to the first.
+    qids : int
+        Times that a ``qid:``, which is for rankings, was left out.
     tabbed : int
         Texts to predict whose part before a tab is no class, and was taken as text.
     notes : list of str
@@ -57,6 +59,7 @@ class ReadReport:
     unknown_labels: int = 0
     unsorted: int = 0
     repeated: int = 0
+    qids: int = 0
     tabbed: int = 0
     notes: list[str] = field(default_factory=list)
 

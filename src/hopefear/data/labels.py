@@ -10,6 +10,9 @@ import numpy as np
 
 from hopefear.errors import HopefearError
 
+_FEW_CLASSES = 20  # so many may be in as many rows
+_MOST_FRACTIONS = 100  # classes that are no whole numbers
+
 
 def class_name(label: Any) -> str:
     """Canonical text of a label: whole numbers without a fraction, other numbers as repr.
@@ -110,6 +113,65 @@ def limits_of(names: Sequence[str], allowed: Sequence[Any], what: str, width: in
         table[k] = -np.inf
         table[k, [number[name] for name in some]] = 0.0
     return table.ravel()
+
+
+def check_classes(
+    source: str, classes: Sequence[str], rows: int, many_classes: bool = False
+) -> None:
+    """HopefearError where the labels of a file or of ``y`` cannot be meant as classes.
+
+    Parameters
+    ----------
+    source : str
+        Where they come from, for the message.
+    classes : sequence of str
+        The different labels.
+    rows : int
+        Examples that have them.
+    many_classes : bool
+        Whether a class for every second row, or fractions as classes, are meant.
+
+    Examples
+    --------
+    >>> check_classes("stars.tsv", ["1", "2", "3"], 90)
+    >>> check_classes("a.tsv", ["x", "y", "x,y"], 9)
+    Traceback (most recent call last):
+    hopefear.errors.HopefearError: a.tsv: the label 'x,y' is a list of others, and a classifier ...
+    """
+    check_blanks(source, classes)
+    known = set(classes)
+    for name in classes:
+        parts = [part.strip() for part in name.split(",")]
+        if len(parts) > 1 and known.issuperset(parts):
+            raise HopefearError(
+                f"{source}: the label {name!r:.60} is a list of others, and a classifier gives one "
+                "label; leave one, or write a class of its own without ','"
+            )
+    fractions = sum(_number(name) % 1 > 0 for name in classes)
+    if not many_classes and (
+        (len(classes) > _FEW_CLASSES and 2 * len(classes) > rows)
+        or (fractions > 3 and 4 * fractions > rows)
+        or fractions > _MOST_FRACTIONS
+    ):
+        raise HopefearError(
+            f"{source}: {len(classes):,} different labels ({', '.join(classes[:3]):.60}, …) in "
+            f"{rows:,} rows look like targets of regression, or like texts in the place of labels, "
+            "and a classifier needs classes that come again; write ranges of the target, or the "
+            "label before the text (csv, json: --label-column). If they are meant, say "
+            "--many-classes (in Python: many_classes=True)"
+        )
+
+
+def check_blanks(source: str, labels: Sequence[str]) -> None:
+    """HopefearError where two labels differ by white space only."""
+    seen: dict[str, str] = {}
+    for name in labels:
+        like = seen.setdefault(" ".join(name.split()), name)
+        if like != name:
+            raise HopefearError(
+                f"{source}: the labels {like!r:.60} and {name!r:.60} differ by white space only; "
+                "write them alike"
+            )
 
 
 def _distinct_labels(y: np.ndarray) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hopefear.data.crfsuite import read_crfsuite
 from hopefear.data.examples import examples
+from hopefear.data.labels import check_classes
 from hopefear.data.lists.files import read_lists
 from hopefear.data.sequences import Column
 from hopefear.data.sources import Source
@@ -33,8 +34,9 @@ class Contents(NamedTuple):
 def examples_in(source: Source, format: str, **how: Any) -> Contents:
     """Of examples, a sparse matrix and an array of labels."""
     looks = {key: how.pop(key) for key in ("text_column", "label_column") if key in how}
-    common = {key: how[key] for key in ("on_error", "report")}
+    common, many = {key: how[key] for key in ("on_error", "report")}, how.pop("many_classes", False)
     data = examples(source, format, **looks, **common).read(**how)
+    check_classes(source, data.classes, len(data), many)
     labels = np.array([*data.classes, ""], object)[data.rows.labels]
     named = data.features.kind in ("ngrams", "named")
     names = data.features.names(range(data.n_features)) if named else None

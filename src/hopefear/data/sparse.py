@@ -6,8 +6,9 @@ import functools
 import hashlib
 import json
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from hopefear.data.labels import class_codes, classes_of
 from hopefear.data.mapped import Spans
 from hopefear.data.numbers import LARGEST
 from hopefear.errors import HopefearError, InputError
-from hopefear.features import FeatureMap, IdentityFeatures
+from hopefear.features import FeatureMap, IdentityFeatures, NamedFeatures
 
 _FEW = 40  # below, sorting by comparison is quicker than by bytes
 
@@ -163,6 +164,7 @@ NO_SCALE = np.zeros(0, np.float32)
 NO_SCALE.flags.writeable = False
 _PLAIN = {"tfidf": "counts", "nb": "presence"}  # what that number is multiplied with
 NORMS = ("none", "l2")
+MOST_FEW = 50  # columns, where these may be values of another unit each
 
 
 class SparseRows(NamedTuple):
@@ -313,6 +315,44 @@ class SparseDataset:
         check_not_negative("sample_weight", weights)
         rows = SparseRows(matrix.indptr, matrix.indices, values, labels, weights)
         return cls(rows, width, classes or ())
+
+    @classmethod
+    def from_dicts(
+        cls, rows: Sequence[Mapping[str, Any]], features: FeatureMap | None = None
+    ) -> SparseDataset:
+        """Take rows as dicts of numbers and strings, as scikit-learn's ``DictVectorizer`` does.
+
+        Parameters
+        ----------
+        rows : sequence of dict
+            A number is the value of the feature of that name; a string makes the feature
+            ``name=string`` of value 1.
+        features : NamedFeatures, optional
+            Columns to use, as those of a model; other names are left out. Without it they are the
+            names of the rows, sorted.
+
+        Examples
+        --------
+        >>> data = SparseDataset.from_dicts([{"size": 2, "kind": "a"}, {"kind": "b"}])
+        >>> data.features.names(range(3)), data.to_csr().toarray().tolist()
+        (['kind=a', 'kind=b', 'size'], [[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]])
+        """
+        named = [named_values(row, f"X[{i}]") for i, row in enumerate(rows)]
+        if features is None:
+            features = NamedFeatures(sorted({name for row in named for name in row}))
+        elif not isinstance(features, NamedFeatures):
+            raise HopefearError(
+                "X has dicts, and the features of this model have no names; give rows or texts as "
+                "it was trained on"
+            )
+        columns = features.find([name for row in named for name in row])
+        values = np.array([value for row in named for value in row.values()], np.float32)
+        indptr = np.cumsum([0, *map(len, named)])
+        order = np.lexsort((columns, np.repeat(np.arange(len(named)), np.diff(indptr))))
+        indptr, columns, values = drop_unknown(indptr, columns[order], values[order])
+        labels, weights = np.full(len(named), -1), np.ones(len(named))
+        data = SparseRows(indptr, columns, values, labels, weights)
+        return cls(data, features.size, (), features, "X")
 
     def to_csr(self) -> Any:
         """The values as a SciPy CSR array that shares memory with this dataset."""
@@ -484,12 +524,78 @@ def _seen(rows: SparseRows, chosen: np.ndarray, n_features: int) -> np.ndarray:
     return seen
 
 
+def as_dicts(X: Any) -> list[Mapping[str, Any]] | None:
+    """``X`` as a list of dicts if it is one; None for anything else.
+
+    >>> as_dicts([{"a": 1}]), as_dicts([[1.0, 2.0]])
+    ([{'a': 1}], None)
+    """
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # as SciPy's dictionary of keys has
+        raise HopefearError("X is one dict; give a list of dicts, one for each row")
+    if isinstance(X, np.ndarray) or hasattr(X, "to_list"):
+        X = X.tolist() if X.ndim == 1 else None
+    if not isinstance(X, Sequence) or not any(isinstance(row, Mapping) for row in X[:1]):
+        return None
+    for i, row in enumerate(X):
+        if not isinstance(row, Mapping):
+            raise HopefearError(f"X has dicts, but X[{i}] is {row!r:.60}; give one for every row")
+    return list(X)
+
+
+def named_values(row: Mapping[str, Any], place: str) -> dict[str, float]:
+    """Values of a row by the names of features; those of a name that comes again are summed.
+
+    >>> named_values({"size": 2, "kind": "a"}, "X[0]")
+    {'size': 2.0, 'kind=a': 1.0}
+    """
+    values: dict[str, float] = {}
+    for name, value in row.items():
+        if not isinstance(name, str):
+            raise HopefearError(f"{place}: the feature {name!r:.60} has no name; give a string")
+        if isinstance(value, str):
+            name, value = f"{name}={value}", 1.0
+        if not isinstance(value, Real | np.bool_) or not abs(float(value)) <= LARGEST:
+            raise HopefearError(
+                f"{place}: the feature {name!r:.60} needs a string, or a finite number of at most "
+                f"1e15 in size, not {value!r:.60}"
+            )
+        values[name] = values.get(name, 0.0) + float(value)
+    return values
+
+
 def check_transform(values: str, norm: str) -> None:
     """HopefearError for a transform that does not exist."""
     if values not in VALUES:
         raise HopefearError(f"values must be one of {', '.join(VALUES)}, not {values!r}")
     if norm not in NORMS:
         raise HopefearError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}")
+
+
+def norm_for(norm: str, features: FeatureMap, rows: int, values: int) -> str:
+    """``norm``, or where it is ``auto`` what suits the data: ``none`` for a few filled columns.
+
+    The length of such rows says what their classes are; of texts and sparse rows it does not.
+
+    Parameters
+    ----------
+    norm : str
+        ``auto``, or what is wanted.
+    features : FeatureMap
+        Meaning of the columns.
+    rows, values : int
+        Rows of the data, and values in them.
+
+    Examples
+    --------
+    >>> norm_for("auto", IdentityFeatures(4), 150, 600), norm_for("auto", IdentityFeatures(4), 9, 9)
+    ('none', 'l2')
+    """
+    if norm != "auto":
+        return norm
+    # Ids of files begin at 1, so that their column 0 is empty.
+    filled = 2 * values >= rows * (features.size - 1)
+    texts = hasattr(features, "grams")
+    return "none" if filled and features.size <= MOST_FEW and not texts else "l2"
 
 
 def array_digest(array: np.ndarray) -> str:

@@ -63,7 +63,8 @@ def parse_rows(text, i, end, bare, ids, values, indptr, labels, starts, falls, r
 
     Rows are added behind the ``rows`` that are there. A bad line stops the kernel: the row is
     not added and the position is that of the bad text. ``bare`` lets a line begin with
-    ``id:value``; its label is nan. ``falls`` counts ids that do not rise.
+    ``id:value``; its label is nan. ``falls`` counts ids that do not rise, and
+    what ``qid:`` was left out.
     """
     nnz = indptr[rows]
     while i < end:
@@ -122,6 +123,7 @@ def parse_pairs(text, i, ids, values, falls, k):
                     i += 1
                 if i == token + 4 or not ends_token(text[i]):
                     return BAD_QID, token, k
+                falls[1] += 1
                 continue
             return (BAD_ID if has_colon(text, token) else BAD_PAIR), token, k
         if number <= last:
@@ -333,7 +335,8 @@ class _Block:
                 failure = wrong or failure  # of a line before the one that stopped the kernel
             except InputError as error:
                 raw, failure = None, error
-        falls[0] = 0
+        report.qids = int(falls[1])
+        falls[:] = 0
         return _Parsed(raw, report, failure)
 
     def _make_room(self, length: int) -> None:
@@ -344,7 +347,7 @@ class _Block:
             np.zeros(length // 2 + 2, np.int64),
             np.empty(length // 2 + 2, np.float64),
             np.empty(length // 2 + 2, np.int64),
-            np.zeros(1, np.int64),
+            np.zeros(2, np.int64),
         )
 
     def _rows(self, count: int) -> RawRows:
@@ -390,7 +393,6 @@ def _token(buffer: np.ndarray, i: int, end: int) -> str:
     return words[0].decode("utf-8", "backslashreplace") if words else ""
 
 
-_MOST_FRACTIONS = 100  # classes that are no whole numbers
 SMALL_ID = 2**26  # columns up to here are always cheap enough to keep as they are
 
 
@@ -409,9 +411,9 @@ def read_svmlight(
 
     Columns are the ids of the file while the largest is modest (2**26, or 8 times the number of
     values); scattered ids, up to 2**63 - 1, get columns of their own by way of a sorted table.
-    Ids that do not rise in a line are sorted, values of equal ones summed, both counted in the
-    report. Classes are the numbers found, in rising order; targets of regression are refused.
-    ``qid:`` and comments are ignored.
+    Ids that do not rise in a line are sorted, values of equal ones summed, ``qid:`` is left out;
+    all three are counted in the report. Classes are the numbers found, in rising order. Comments
+    are ignored.
 
     Parameters
     ----------
@@ -468,7 +470,7 @@ def read_svmlight(
     report.rows += labels.size
     numbers = labels.take()
     if classes is None:
-        classes = checked_classes(os.fspath(path), distinct_numbers(numbers), len(numbers))
+        classes = number_classes(distinct_numbers(numbers))
     names = tuple(classes)
     codes = number_codes(numbers, names)
     report.unknown_labels += int(np.count_nonzero(codes < 0))
@@ -605,19 +607,6 @@ def distinct_numbers(labels: np.ndarray) -> np.ndarray:
 def number_classes(numbers: Any) -> tuple[str, ...]:
     """Class names of sorted numeric labels."""
     return tuple(class_name(v) for v in numbers)
-
-
-def checked_classes(name: str, numbers: np.ndarray, rows: int) -> tuple[str, ...]:
-    """Class names of sorted labels; HopefearError where they look like targets of regression."""
-    fractions = numbers[numbers != np.floor(numbers)]
-    if len(fractions) > _MOST_FRACTIONS or (len(fractions) > 3 and 4 * len(fractions) > rows):
-        shown = ", ".join(class_name(v) for v in fractions[:3])
-        raise HopefearError(
-            f"{name}: {len(fractions):,} different labels with a fraction ({shown}, …) in {rows:,} "
-            "rows look like targets of regression, and a classifier needs classes; write a few "
-            "whole numbers or words instead, such as ranges of the target"
-        )
-    return number_classes(numbers)
 
 
 def _label(raw: RawRows, row: int) -> str:

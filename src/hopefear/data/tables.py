@@ -6,9 +6,12 @@ of several lines is followed by blank ones.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -27,7 +30,9 @@ LABELS = (
     *("y", "stars", "rating", "score", "gold"),
 )
 PREFIX = "__label__"
+_LABEL = re.compile(rf"(?<!\S){PREFIX}(\S*)", re.ASCII)
 MAX_FIELD = 1 << 24
+_NAMED = "(text, label, or what --text-column and --label-column say)"
 
 _DELIMITERS = ("\t", ",", ";")
 
@@ -262,6 +267,21 @@ def json_lines(stream: io.BufferedReader, how: Texts, columns: Columns) -> Itera
         yield row + b"\n"
 
 
+def json_wanted(name: str, line: bytes, wanted: Columns | None) -> HopefearError:
+    """The error for a file of JSON that does not begin with an object of known fields."""
+    asked = [column for column in (wanted or ()) if column]
+    named = " and ".join(map(repr, asked)) or f"the text and the label {_NAMED}"
+    found, remedy = line.decode("utf-8", "replace").strip(), ""
+    with contextlib.suppress(ValueError, RecursionError):
+        record = json.loads(line)
+        found = f"fields {', '.join(record)}" if isinstance(record, dict) else found
+    if found.startswith("["):
+        remedy = " (jq -c '.[]' makes such lines of a list)"
+    elif found == "{":
+        remedy = " (jq -c . makes one line of an object)"
+    return InputError(name, 1, f"a JSON object on every line, with {named}{remedy}", found)
+
+
 def _json_row(line: bytes, number: int, how: Texts, columns: Columns) -> bytes:
     try:
         record = json.loads(line)
@@ -283,23 +303,19 @@ def _json_row(line: bytes, number: int, how: Texts, columns: Columns) -> bytes:
 
 
 def fasttext_lines(stream: io.BufferedReader, how: Texts) -> Iterator[bytes]:
-    """Lines of ``__label__x text`` as lines of ``label<TAB>text``."""
-    columns, mark = Columns("text", f"{PREFIX}LABEL"), PREFIX.encode()
+    """Lines of ``__label__x text`` as lines of ``label<TAB>text``; the label may stand anywhere."""
+    columns = Columns("text", f"{PREFIX}LABEL")
     for number, line in enumerate(stream, 1):
-        words = line.split(None, 1)
         row = b""
-        if words:
+        if line.strip():
             try:
-                label = None
-                text = line
-                if words[0].startswith(mark):
-                    label = how_decoded(words[0][len(mark) :], number, how)
-                    text = words[1] if len(words) > 1 else b""
-                    if text.startswith(mark):
-                        found = text.split(None, 1)[0].decode("utf-8", "replace")
-                        expected = "one label a line, as a classifier gives one"
-                        raise InputError(how.name, number, expected, found)
-                row = how.line(number, label, how_decoded(text, number, how), columns)
+                text = how_decoded(line, number, how)
+                labels = _LABEL.findall(text)
+                if len(labels) > 1 or any(PREFIX in label or label[-1:] == "," for label in labels):
+                    expected = "one label a line, as a classifier gives one, without ',' at its end"
+                    raise InputError(how.name, number, expected, PREFIX + f" {PREFIX}".join(labels))
+                label = labels[0] if labels else None
+                row = how.line(number, label, _LABEL.sub("", text, count=1), columns)
             except InputError as error:
                 how.refuse(error)
         yield row + b"\n"
@@ -321,19 +337,19 @@ class Words:
     ----------
     names : iterable of str
         Labels whose numbers are known.
-    how : Texts, optional
-        Refuses other labels where one is required.
+    how : Texts
+        Refuses nan and infinity, and other labels where those of ``names`` are required.
 
     Examples
     --------
-    >>> words = Words()
+    >>> words = Words((), Texts("a.svm", True, False, ReadReport()))
     >>> b"".join(words.lines([b"spam 1:2\\n", b"ham 3:1\\n", b"spam 7:1\\n"]))
     b'0 1:2\\n1 3:1\\n0 7:1\\n'
     """
 
-    def __init__(self, names: Iterable[str] = (), how: Texts | None = None) -> None:
+    def __init__(self, names: Iterable[str], how: Texts) -> None:
         self.numbers = {name: i for i, name in enumerate(names)}
-        self._how = how if self.numbers and how is not None and how.require_labels else None
+        self._how, self._closed = how, bool(self.numbers) and how.require_labels
 
     def lines(self, stream: Iterable[bytes]) -> Iterator[bytes]:
         for place, line in enumerate(stream, 1):
@@ -341,18 +357,34 @@ class Words:
             if first.startswith(b"#") or b":" in first:
                 yield line
                 continue
-            name = class_label(first.decode("utf-8", "backslashreplace"))
-            if self._how is not None and name not in self.numbers:
-                shown = ", ".join([*self.numbers][:10]) + (", …" if len(self.numbers) > 10 else "")
-                self._how.refuse(InputError(self._how.name, place, f"a label out of {shown}", name))
+            try:
+                name = class_label(first.decode("utf-8", "backslashreplace"))
+                if self._closed and name not in self.numbers:
+                    raise unknown_label(name, list(self.numbers))
+            except ValueError as error:
+                self._how.refuse(input_error(self._how.name, place, error))
                 yield b"\n"
                 continue
             number = self.numbers.setdefault(name, len(self.numbers))
             yield b"%d %s" % (number, rest[0] if rest else b"\n")
 
 
+def unknown_label(label: str, classes: Sequence[str]) -> ValueError:
+    """Says which labels there are."""
+    shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
+    return ValueError(f"a label out of {shown}; found {label!r}")
+
+
+def input_error(name: str, line: int, error: ValueError) -> InputError:
+    """The error of a line, from one that says ``EXPECTED; found FOUND``."""
+    expected, _, found = str(error).partition("; found ")
+    return InputError(name, line, expected, found.strip("'") if found else None)
+
+
 def class_label(text: str) -> str:
     """The class that a label of a file means: numbers in their canonical form.
+
+    ValueError for nan and infinity.
 
     >>> class_label("+1"), class_label("1.0"), class_label("spam")
     ('1', '1', 'spam')
@@ -361,7 +393,9 @@ def class_label(text: str) -> str:
         number = float(text)
     except ValueError:
         return text
-    return class_name(number) if number - number == 0.0 else text
+    if not math.isfinite(number):
+        raise ValueError(f"a finite number or a word as the label; found {text!r}")
+    return class_name(number)
 
 
 def header_wanted(name: str, line: bytes, wanted: Columns | None) -> HopefearError:
@@ -371,10 +405,7 @@ def header_wanted(name: str, line: bytes, wanted: Columns | None) -> HopefearErr
     expected = (
         f"a header with {' and '.join(map(repr, asked))}"
         if asked
-        else (
-            "a header that names the text and the label (text, label, or what --text-column and "
-            "--label-column say)"
-        )
+        else f"a header that names the text and the label {_NAMED}"
     )
     return InputError(name, 1, expected, shown)
 

@@ -184,15 +184,19 @@ def as_strings(X: Any) -> list[str] | None:
     X, _ = from_table(X, None, "text", "label")
     if isinstance(X, str):
         raise HopefearError("X is one text; give a list of texts")
+    if isinstance(X, bytes):
+        raise HopefearError("X is bytes; give a list of texts: [X.decode()]")
     if isinstance(X, Sequence):
         texts: Any = X
     elif getattr(X, "ndim", 1) != 1 or not isinstance(X, Iterable) or isinstance(X, Mapping):
         return None
     else:
         texts = X.tolist() if hasattr(X, "tolist") else list(X)
-    if not any(isinstance(text, str) for text in texts[:1]):
+    if not any(isinstance(text, str | bytes) for text in texts[:1]):
         return None
     for i, text in enumerate(texts):
+        if isinstance(text, bytes):
+            raise HopefearError(f"X[{i}] is bytes, {text!r:.60}; decode it: text.decode()")
         if not isinstance(text, str):
             raise HopefearError(
                 f"X has texts, but X[{i}] is {text!r:.60}; give a text for every row"

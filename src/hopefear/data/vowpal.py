@@ -13,7 +13,7 @@ from hopefear.data.labels import sort_classes
 from hopefear.data.numbers import LARGEST
 from hopefear.data.sources import utf8_wanted
 from hopefear.data.sparse import SparseDataset, SparseRows
-from hopefear.data.tables import class_label
+from hopefear.data.tables import class_label, input_error, unknown_label
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, NamedFeatures
 
@@ -45,6 +45,11 @@ def parse_line(text: str) -> Line:
     words = head.split()
     if words and (not head[-1].isspace() or words[-1].startswith("'")):
         words.pop()  # a tag touches the bar
+    if words and (":" in words[0] or "," in words[0] or words[0] == "shared"):
+        raise ValueError(
+            "one number or word as the label (costs, bandits and several labels are for other "
+            f"reductions of Vowpal Wabbit, and a classifier gives one label); found {words[0]!r}"
+        )
     if len(words) > 3:
         raise ValueError(f"a label, an importance and a base before '|'; found {head.strip()!r}")
     weight = 1.0
@@ -125,8 +130,7 @@ def iter_vowpal(
             line = parse_line(text)
             code = _code(line.label, seen, classes, require_labels)
         except ValueError as error:
-            expected, _, found = str(error).partition("; found ")
-            bad = InputError(name, number, expected, found.strip("'") if found else None)
+            bad = input_error(name, number, error)
             if on_error == "raise":
                 raise bad from None
             report.skip(str(bad))
@@ -221,8 +225,7 @@ def _code(
     if classes is None:
         return seen.setdefault(label, len(seen))
     if required and label not in seen:
-        shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
-        raise ValueError(f"a label out of {shown}; found {label!r}")
+        raise unknown_label(label, classes)
     return seen.get(label, -1)
 
 

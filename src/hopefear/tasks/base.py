@@ -494,6 +494,7 @@ _ABOUT: Mapping[str, Mapping[str, tuple[type, ...]]] = {
         **{
             "learner": (str,),
             "nb_share": (float,),
+            "norm": (str,),
             "label_kind": (str,),
             "feature_names": (list, _NONE),
         },

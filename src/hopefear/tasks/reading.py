@@ -58,7 +58,8 @@ def read(
         Filled in with counts, messages of skipped lines, and what was recognised.
     **how
         More for the reader of the format: ``ngrams``, ``min_count``, ``text_column`` … of texts,
-        ``columns`` of tokens, ``refs`` and ``metric`` of lists.
+        ``many_classes=True`` for examples with a class for every second row or more, ``columns`` of
+        tokens, ``refs`` and ``metric`` of lists.
 
     Examples
     --------

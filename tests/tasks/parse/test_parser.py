@@ -152,3 +152,11 @@ def test_wrong_parameters():
     with pytest.raises(ValueError, match="tree"):
         Parser(tree="flat").fit(X, Y)
     assert np.isfinite(Parser("perceptron", **SMALL, rate=0.5).fit(X, Y).model_.weights).all()
+
+
+def test_relations_that_differ_by_blanks_and_bytes_are_refused():
+    trees = [[(2, " det"), (3, "nsubj"), (0, "root")], [(2, "det"), (0, "root")]]
+    with pytest.raises(ArgumentError, match="' det' and 'det' differ by white space only"):
+        Parser("perceptron", **SMALL).fit(X, trees)
+    with pytest.raises(ArgumentError, match=r"X\[0\]: a word consists of strings, not of \(b'the'"):
+        Parser("perceptron", **SMALL).fit([[(b"the", "D")]], [[(0, "root")]])

@@ -110,6 +110,12 @@ class Classes(Surface):
             "file's name and first line",
         )
         _columns(group)
+        options.flag(
+            group,
+            "--many-classes",
+            "take labels for classes also where there is one for every second line, or many have a "
+            "fraction, as targets of regression",
+        )
         options.on_error(group)
         if verb == "train":
             options.named(
@@ -182,8 +188,9 @@ class Classes(Surface):
         options.choice(
             group,
             "--norm",
-            ("l2", "none"),
-            "l2 divides every row by its length, so that one set of rates suits all data",
+            ("auto", "l2", "none"),
+            "l2 divides every row by its length, so that one set of rates suits all data; auto is "
+            "l2, but none for at most 50 columns that most rows fill",
         )
         group.add_argument(
             "--intercept",

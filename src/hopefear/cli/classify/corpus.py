@@ -15,8 +15,9 @@ from hopefear.cli.surface import Corpus, Score, cache_folder, load_model
 from hopefear.data.cache import sound_header, use_cache
 from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
+from hopefear.data.labels import check_classes
 from hopefear.data.sidecars import read_names, read_weights
-from hopefear.data.sparse import MEASURED, SparseDataset
+from hopefear.data.sparse import MEASURED, SparseDataset, norm_for
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.metrics import Accuracy, classification_scores
@@ -64,6 +65,8 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     if getattr(args, "weights", None):
         data = with_weights(data, args.weights, report.skipped)
     check_labels(data)
+    check_classes(args.train, data.classes, len(data), args.many_classes)
+    say_norm(args, data, console)
     jobs = getattr(args, "jobs", None) or 1
     return Examples(data=data, skipped=report.skipped, prepared=cached, jobs=jobs)
 
@@ -137,7 +140,8 @@ class Examples(Corpus):
         }
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
-        return {"values": args.values, "norm": args.norm, "intercept": args.intercept}
+        norm = norm_of(args, self.data)
+        return {"values": args.values, "norm": norm, "intercept": args.intercept}
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         return {**super().outcome(trained, last), "bound": last.get("bound")}
@@ -168,6 +172,20 @@ class Examples(Corpus):
 
     def tester(self) -> Accuracy:
         return Accuracy()
+
+
+def norm_of(args: argparse.Namespace, data: SparseDataset) -> str:
+    """``--norm``, or what suits the data."""
+    return norm_for(args.norm, data.features, len(data), data.rows.values.size)
+
+
+def say_norm(args: argparse.Namespace, data: SparseDataset, console: Console) -> None:
+    """Say that the data decided against a norm."""
+    if args.norm != norm_of(args, data) == "none":
+        console.say(
+            f"{args.train}: {data.n_features} columns that most rows fill, so rows keep their "
+            "length (--norm l2 divides them by it)"
+        )
 
 
 def named(data: SparseDataset, path: str) -> SparseDataset:

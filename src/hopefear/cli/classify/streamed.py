@@ -6,12 +6,13 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from hopefear.cli.classify.corpus import file_of, text_options
+from hopefear.cli.classify.corpus import file_of, norm_of, say_norm, text_options
 from hopefear.cli.console import Console
 from hopefear.cli.options import threads
 from hopefear.cli.streaming import BITS, Incoming, head_of, known
 from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
+from hopefear.data.labels import check_classes
 from hopefear.data.sparse import MEASURED
 from hopefear.errors import HopefearError
 from hopefear.features import HashedFeatures, IdentityFeatures
@@ -60,15 +61,17 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
     columns = {"text_column": args.text_column, "label_column": args.label_column}
     how = {"on_error": args.on_error}
     with head_of(args) as head:
-        start = examples(head, file.format, **columns, **how)
+        hashed: dict[str, Any] = {"hash_bits": 16} if file.kind == "text" else {}
+        seen = examples(head, file.format, **columns, **how).read(**how, **hashed)
         classes = args.classes
         if classes is None:
-            hashed: dict[str, Any] = {"hash_bits": 16} if file.kind == "text" else {}
-            classes = start.read(**how, **hashed).classes
+            classes = seen.classes
+            check_classes(args.train, classes, len(seen), args.many_classes)
         known(classes, args.train)
         like = {"features": features, "classes": tuple(classes)}
         first = examples(head, file.format, **columns, **how, **like).read(**how, **like)
     first.source = str(args.train)
+    say_norm(args, seen, console)
     if file.kind == "svmlight":
         console.say(
             f"{args.train}: {1 << bits:,} columns; ids from there on are left out (--hash-bits N "
@@ -85,7 +88,7 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
         file = file_of(path, args, ReadReport(), **like)
         return file.read(**how, **like)
 
-    options = {name: getattr(args, name) for name in ("intercept", "values", "norm")}
+    options = {"intercept": args.intercept, "values": args.values, "norm": norm_of(args, seen)}
     task = Classification(**options, class_weight=args.class_weight)
     return Incoming(task, first, blocks, held_out)
 

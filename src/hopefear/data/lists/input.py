@@ -24,7 +24,7 @@ from hopefear.features.lists.keyed import key_of, keys_of
 
 INF = float("inf")
 _RECENT = 1 << 14  # ids that are known by their text
-MOSES = re.compile(rb"\s*[0-9]+ *\|\|\| ")
+MOSES = re.compile(rb"\s*[0-9]+ *\|\|\|")
 
 
 @dataclass(slots=True)

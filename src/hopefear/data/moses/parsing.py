@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ from hopefear.data.numbers import (
     parse_number,
     parse_plain,
 )
+from hopefear.data.sources import Source
+from hopefear.data.tables import Rewritten
 from hopefear.errors import InputError, shortened
 
 DONE, BAD_ID, FEW_FIELDS, NO_NAME, APPEARED, VANISHED, REPEATED, WIDTH, ONE_VALUE = range(9)
@@ -296,10 +298,12 @@ def repeated_name(ptr, names, last, before):
     return -1
 
 
+_LOOKED_AT = 50  # lines, for one that is not blank
 BLOCK_BYTES = 1 << 18  # scratch takes ten times as much
 FORM = "ID ||| words ||| Name= numbers … ||| score"
 
 _BARS = re.compile(r"(?<!\S)\|\|\|(?!\S)")
+_BARS_OF_BYTES = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
 
 Blocks = tuple[tuple[str, int], ...]
 
@@ -412,7 +416,11 @@ def raw_blocks(
     report : ReadReport, optional
         Where bad lines are counted, which are then left out; without one they are errors.
     """
-    parser = _Parser(os.fspath(path), layout, report)
+    path = Source(path)
+    first = next((line for line in islice(path.look(), _LOOKED_AT) if line.strip()), b"")
+    if _usual_line(first) != first:
+        path = Rewritten(path, lambda stream: map(_usual_line, stream))
+    parser = _Parser(str(path), layout, report)
     any_line = False
     for buffer, length, first_line in fill_blocks(path, block_bytes):
         while True:
@@ -431,6 +439,21 @@ def raw_blocks(
     if not any_line:
         found = f"{report.skipped} bad lines" if report and report.skipped else "an empty file"
         raise InputError(parser.name, 0, f"at least one candidate ({FORM})", found)
+
+
+def _usual_line(line: bytes) -> bytes:
+    """A line of earlier versions of Moses as later ones write it.
+
+    >>> _usual_line(b"0|||a b|||d: 0 -7.6 lm: -3|||-4")
+    b'0 ||| a b ||| d= 0 -7.6 lm= -3 ||| -4'
+    """
+    bars, between = _BARS_OF_BYTES, b"|||"
+    if re.match(rb"\s*[0-9]+\|\|\|", line):
+        bars, between = re.compile(rb"\|\|\|"), b" ||| "
+    fields = bars.split(line)
+    if len(fields) > 2 and re.match(rb"\s*\S+:\s", fields[2]):
+        fields[2] = re.sub(rb":(?!\S)", b"=", fields[2])
+    return between.join(fields)
 
 
 class _Parser:

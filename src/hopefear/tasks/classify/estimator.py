@@ -13,8 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hopefear.data.frames import from_table
-from hopefear.data.labels import class_codes, class_name, distinct
-from hopefear.data.sparse import MEASURED, SparseDataset
+from hopefear.data.labels import check_classes, class_codes, class_name, distinct
+from hopefear.data.sparse import MEASURED, SparseDataset, as_dicts, norm_for
 from hopefear.data.text import as_strings, read_strings
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import HashedFeatures, NGramFeatures
@@ -62,8 +62,10 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     nb_share : float
         With ``values="nb"``, the share of naive Bayes in the weights when they are learned, from 0
         to below 1, such as 0.6; see :func:`hopefear.tasks.classify.task.train`.
-    norm : {"l2", "none"}
+    norm : {"auto", "l2", "none"}
         ``"l2"`` makes every row of length one afterwards, so that one set of rates suits all data.
+        ``"auto"`` is ``"none"`` for at most 50 columns that most rows fill, whose lengths tell of
+        the classes, and ``"l2"`` for texts and all other rows; ``model_.transform`` says which.
     ngrams : int
         Texts: longest n-gram of words, 1 to 3, or 0 for none beside those of characters.
     chars : tuple of two int, optional
@@ -78,6 +80,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         Texts: leave out n-grams that are in more than this share of them.
     hash_bits : int, optional
         Texts: hash n-grams to ``2**hash_bits`` columns; needed where a stream begins with texts.
+    many_classes : bool
+        Take labels for classes also where there is one for every second row, which are targets of
+        regression as a rule, or texts in the place of labels.
     class_weight : dict or "balanced", optional
         Factor of the weights of the examples of each class.
     early_stopping : bool
@@ -146,7 +151,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         shuffle: bool = True,
         intercept: float | str = "auto",
         values: str = "counts",
-        norm: str = "l2",
+        norm: str = "auto",
         nb_share: float = 0.0,
         ngrams: int = 1,
         chars: tuple[int, int] | None = None,
@@ -155,6 +160,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         min_count: int = 1,
         max_share: float = 1.0,
         hash_bits: int | None = None,
+        many_classes: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -175,9 +181,11 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
 
         Parameters
         ----------
-        X : sparse or dense matrix, iterable of str, or table
-            One row or text an example; NaN and infinity are refused with their place. Of a table
-            (pandas, polars, Hugging Face ``datasets``) with a column ``text``, its texts.
+        X : sparse or dense matrix, iterable of str, list of dict, or table
+            One row or text an example; NaN and infinity are refused with their place. Dicts hold
+            numbers and strings by name, as scikit-learn's ``DictVectorizer`` takes them; names that
+            ``fit`` has not seen are left out later. Of a table (pandas, polars, Hugging Face
+            ``datasets``) with a column ``text``, its texts.
         y : sequence or str, optional
             Labels: numbers or strings, at least two different ones; or the name of the column of a
             table that has them, ``label`` unless said.
@@ -192,6 +200,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         X, y = self._pair(X, y, reset=True)
         classes = distinct(y)
         with as_value_errors():
+            check_classes("y", [class_name(c) for c in classes], len(y), self.many_classes)
             seed, dev = self._seed(), None
             data = _dataset(X, y, classes, sample_weight)
             if not data.rows.weights.any():
@@ -201,7 +210,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
                 dev = _dataset(X_val, y_val, classes)
             elif self.early_stopping:
                 data, dev = split_classes(data, self.validation_fraction, seed)
-            model = self._train(self._asked(), data, dev, self.metric, seed=seed, by_content=True)
+            model = self._train(
+                self._asked(data), data, dev, self.metric, seed=seed, by_content=True
+            )
         self.classes_ = classes
         self._model = self._signed(model)
         return self
@@ -211,8 +222,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         """Learn from some more rows, in the order given, once.
 
         The chunks of one pass give the same weights as ``fit`` with ``epochs=1, shuffle=False``,
-        bit for bit, when ``rate`` and ``intercept`` are numbers; what is ``"auto"`` is measured on
-        the first chunk here and on all rows there. After ``fit`` it goes on from where that ended.
+        bit for bit, when ``rate`` and ``intercept`` are numbers and ``norm`` is not ``"auto"``;
+        what is ``"auto"`` is measured on the first chunk here and on all rows there. After ``fit``
+        it goes on from where that ended.
 
         Parameters
         ----------
@@ -235,7 +247,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
                 raise HopefearError("nb_share needs all the data; fit, or leave it out")
             if self.class_weight == "balanced":
                 raise HopefearError("class_weight='balanced' needs all the data; give a dict")
-            task, data = self._asked(), _dataset(X, y, labels, sample_weight)
+            data = _dataset(X, y, labels, sample_weight)
+            task = self._asked(data)
             if goes_on:
                 how, trainer = self._model.transform, self._trainer
                 scale = self._model.scale
@@ -248,10 +261,11 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             self._model = self._signed(model)
         return self
 
-    def _asked(self) -> Classification:
+    def _asked(self, data: SparseDataset) -> Classification:
         weights = _by_name(self.class_weight)
         share = self.nb_share
-        return Classification(self.intercept, self.values, self.norm, weights, nb_share=share)
+        norm = norm_for(self.norm, data.features, len(data), data.rows.values.size)
+        return Classification(self.intercept, self.values, norm, weights, nb_share=share)
 
     def predict(self, X: Any) -> np.ndarray:
         """The best label of every row."""
@@ -306,7 +320,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     def from_model(cls, model: Model) -> Self:
         learner, how = str(model.about.get("learner", DEFAULT_LEARNER)), model.transform
         share = model.about.get("nb_share", 0.0)
-        classifier = cls(learner, values=how["values"], norm=how["norm"], nb_share=share)
+        norm = model.about.get("norm", how["norm"])  # auto, or what was done
+        classifier = cls(learner, values=how["values"], norm=norm, nb_share=share)
         if isinstance(model.features, NGramFeatures | HashedFeatures):
             grams = model.features.grams
             bits = getattr(model.features, "bits", None)
@@ -347,7 +362,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     def _pair(
         self, X: Any, y: Any, *, reset: bool, features: Any = None, stream: bool = False
     ) -> tuple[Any, np.ndarray]:
-        """``(X, y)`` as arrays; for texts, X is a dataset of their n-grams.
+        """``(X, y)`` as arrays; for texts and dicts, X is a dataset.
 
         ``features`` are the columns of texts where these are known.
         """
@@ -357,19 +372,29 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             if y is None and X is not given:
                 raise HopefearError("texts need labels: give y, or a table with a column label")
             texts = as_strings(X)
+            rows = as_dicts(X) if texts is None else None
             if texts is None:
                 self._refuse_text_options()
+            if texts is None and rows is None:
                 return self._arrays(X, y, reset=reset)
             y = column_or_1d(y, warn=True)
-            check_consistent_length(texts, y)
+            check_consistent_length(rows if texts is None else texts, y)
             check_classification_targets(y)
             features = features if reset else features or self._model.features
+            if reset and stream and texts is None:
+                raise HopefearError(
+                    "a stream of dicts has names nobody knows yet; begin with fit, or give rows of "
+                    "sklearn.feature_extraction.FeatureHasher"
+                )
             if reset and stream:
                 self._check_stream_of_texts()
             if reset:
                 for name in ("feature_names_in_", "n_features_in_"):
                     self.__dict__.pop(name, None)
-            data = read_strings(texts, features=features, **self._text_options())
+            if texts is None:
+                data = SparseDataset.from_dicts(rows or [], features)
+            else:
+                data = read_strings(texts, features=features, **self._text_options())
             self.n_features_in_ = data.n_features
             return data, y
 
@@ -382,7 +407,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         for name in _TEXT_OPTIONS:
             if getattr(self, name) != usual[name].default:
                 raise HopefearError(
-                    f"{name}={getattr(self, name)!r} is for texts, and X has numbers; "
+                    f"{name}={getattr(self, name)!r} is for texts, and X has none; "
                     f"leave {name} out, or give a list of texts"
                 )
 
@@ -409,10 +434,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
 
     def _rows(self, X: Any) -> SparseDataset:
         with as_value_errors():
-            texts = as_strings(X)
-            if texts is not None:
-                return self.model_.counted(texts)
-            return _matrix(self._arrays(X, reset=False))
+            read = self.model_.read(X)
+            return _matrix(self._arrays(X, reset=False)) if read is None else read
 
     def _labels(self, classes: Any) -> np.ndarray:
         """All labels of a stream, from what its calls say."""
@@ -443,7 +466,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
 
     def _signed(self, model: Model) -> Model:
         """With what :meth:`load` needs to give back the same labels and names."""
-        about: dict[str, Any] = {"label_kind": self.classes_.dtype.kind}
+        about: dict[str, Any] = {"label_kind": self.classes_.dtype.kind, "norm": self.norm}
         if hasattr(self, "feature_names_in_"):
             about["feature_names"] = [str(name) for name in self.feature_names_in_]
         return replace(model, about={**model.about, **about})

@@ -10,7 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hopefear.core.arrays import frozen, vector
-from hopefear.data.sparse import MEASURED, SparseDataset, SparseRows, check_transform
+from hopefear.data.sparse import (
+    MEASURED,
+    SparseDataset,
+    SparseRows,
+    as_dicts,
+    check_transform,
+)
 from hopefear.data.text import as_strings, read_strings
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import FeatureMap, from_parts
@@ -79,16 +85,24 @@ class Model(base.Model):
         return self.answers().probabilities(self.prepared(dataset))
 
     def prepared(self, dataset: SparseDataset | Any) -> SparseRows:
-        """The rows as this model wants them; texts and a matrix are datasets without labels."""
+        """The rows as this model wants them; texts, dicts and matrices have no labels."""
         if not isinstance(dataset, SparseDataset):
-            texts = as_strings(dataset)
-            dataset = SparseDataset.from_csr(dataset) if texts is None else self.counted(texts)
+            read = self.read(dataset)
+            dataset = SparseDataset.from_csr(dataset) if read is None else read
         if dataset.n_features != self.features.size:
             raise HopefearError(
                 f"{dataset.source} has {dataset.n_features} features, the model "
                 f"{self.features.size}; read the data with the model's feature map"
             )
         return dataset.transformed(**self.transform, scale=self.scale).rows
+
+    def read(self, X: Any) -> SparseDataset | None:
+        """Texts or dicts in the columns of this model; None for anything else."""
+        texts = as_strings(X)
+        if texts is not None:
+            return self.counted(texts)
+        rows = as_dicts(X)
+        return None if rows is None else SparseDataset.from_dicts(rows, self.features)
 
     def counted(self, texts: list[str]) -> SparseDataset:
         """Texts in the columns of this model, whose features must be n-grams."""

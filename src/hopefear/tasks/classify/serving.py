@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from hopefear.data.numbers import LARGEST
-from hopefear.data.sparse import SparseDataset
+from hopefear.data.sparse import SparseDataset, named_values
 from hopefear.errors import HopefearError
 from hopefear.tasks.classify.model import Model
 from hopefear.tasks.serving import Service, measured
@@ -44,6 +44,8 @@ class ClassifyService(Service):
             return value
         size = self.model.features.size
         if isinstance(value, dict):
+            if hasattr(self.model.features, "find"):
+                value = named_values(value, "the input")
             columns, numbers = self._columns(list(value)), list(value.values())
         elif isinstance(value, list) and len(value) == size:
             columns, numbers = np.arange(size, dtype=np.int32), value

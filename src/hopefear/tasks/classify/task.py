@@ -50,6 +50,17 @@ class Classification(Task):
     def check(self, data: SparseDataset, dev: SparseDataset | None) -> None:
         check_nb_share(self.nb_share, self.values)
         check_labels(data)
+        columns = data.rows.indices
+        if (
+            self.norm == "l2"
+            and data.n_features <= 2
+            and columns.size
+            and (columns.min() == columns.max() and not hasattr(data.features, "grams"))
+        ):
+            raise HopefearError(
+                f"{data.source} has one column, and norm l2 leaves nothing of its values but the "
+                "sign; leave norm out, or say none"
+            )
         if dev is not None:
             alike(dev, data)
 

@@ -409,7 +409,10 @@ def trees_of(y: Any, starts: np.ndarray) -> tuple[np.ndarray, list[str] | None]:
     if relations and len(relations) < len(heads):
         raise HopefearError("some trees of y have relations and some have none; give all or none")
     if not all(isinstance(h, int | np.integer) for h in heads):
-        raise HopefearError("heads in y are whole numbers: that of the word, or 0 for the root")
+        raise HopefearError(
+            "heads in y are whole numbers: that of the word, or 0 for the root; relations beside "
+            "them are strings"
+        )
     return np.array(heads, np.int64), relations or None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from hopefear.core.checks import check_at_least, check_one_of
 from hopefear.core.learner import Learner
+from hopefear.data.labels import check_blanks
 from hopefear.data.mapped import stretches_of
 from hopefear.data.sequences import Column
 from hopefear.data.tree_rows import TreeDataset, TreeKind
@@ -62,6 +63,7 @@ class Parsing(Task):
                     "word of the training data needs one"
                 )
             before += labels.size
+        check_blanks(data.source, data.labels)
         if dev is not None and dev.features is not data.features:
             raise HopefearError(f"{dev.source}: encode held-out trees with those of training")
         if data.kind != self.kind:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hopefear.core.checks import check_one_of
 from hopefear.core.learner import Learner
+from hopefear.data.labels import check_blanks
 from hopefear.data.mapped import stretches_of
 from hopefear.data.schemes import Place, detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
@@ -62,6 +63,7 @@ class Tagging(Task):
 
     def check(self, data: SequenceDataset, dev: SequenceDataset | None) -> None:
         check(data)
+        check_blanks(data.source, data.labels)
         check_constraints(data, scheme_of(data, self.scheme), self.constraints)
         if dev is not None:
             check_held_out(data, dev)
