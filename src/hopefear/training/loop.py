@@ -88,8 +88,8 @@ def fit(
     on_event : sequence of callables
         Each gets every event (a dict) as it happens. ``seconds`` of a pass is the time spent
         learning, without reading, evaluating and saving. Of a batch learner ``objective`` is what
-        it minimises, and ``mistakes`` counts examples whose gold output has at most half of the
-        probability, where that needs no search.
+        it minimises. Networks search for no output: their ``mistakes`` are examples whose gold has
+        at most half of the probability, and their events say ``"counted": "unsure"``.
     trace : bool
         Also make an event after each piece of a pass, with the number of non-zero weights.
     checkpoints, resume
