@@ -375,7 +375,7 @@ def test_with_hopes_that_stay_rampion_ends_at_a_minimum():
 
 @pytest.mark.parametrize("name", ["binary", "multiclass", "lists"])
 def test_the_inner_gap_is_what_was_asked_for(name):
-    """Frank-Wolfe wavers most where penalties are weak; iterations without progress were the end."""
+    """Frank-Wolfe wavers where penalties are weak; iterations without progress were the end."""
     structure = STRUCTURES[name]
     for seed, l2 in itertools.product(range(12), (0.003, 0.03, 0.3)):
         learner = ConcaveConvex(l2, gap=0.05, loss=ramp_for(structure))

@@ -144,9 +144,9 @@ class Classification(NamedTuple):
 class Probabilities(NamedTuple):
     """Log loss and Brier score of class probabilities.
 
-    ``log_loss = -mean ln p(y), brier = mean of sum_k (p(k) - [k = y])^2``, of two classes half of it
+    ``log_loss = -mean ln p(y), brier = mean of sum_k (p(k) - [k = y])^2``
 
-    The Brier score is scikit-learn's: from 0 to 1 with two classes, to 2 with more.
+    Of two classes half of the latter counts, as in scikit-learn: it ends at 1, of more at 2.
 
     Parameters
     ----------

@@ -227,6 +227,10 @@ class BatchTrainer(WholeTrainer):
     def support(self) -> tuple[int, float]:
         return int(np.count_nonzero(self.search.w)), float(np.abs(self.search.w).sum())
 
+    def why_all_zero(self) -> str:
+        l1 = self.learner.l1
+        return f"l1={l1:g} is too large for this data: make it smaller" if l1 > 0.0 else ""
+
     def arrays(self) -> dict[str, np.ndarray]:
         search = {f"search.{name}": array for name, array in self.search.arrays().items()}
         return {**search, **super().arrays()}

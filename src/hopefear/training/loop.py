@@ -142,7 +142,16 @@ def fit(
                 for listener in on_event:
                     listener(event)
     trainer.spent = final
-    return loop.result()
+    result = loop.result()
+    if not loop.warned and result.predictor.nnz == 0:
+        why = trainer.why_all_zero() if trainer.updates > 0 else "nothing in the data moved them"
+        warnings.warn(
+            "the model is empty: all weights are zero, so every score is a tie"
+            f"{why and f'; {why}'}",
+            LearningWarning,
+            stacklevel=2,
+        )
+    return result
 
 
 def trainer_of(
@@ -196,6 +205,7 @@ class Loop:
     identity: dict[str, Any] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     best: Predictor | None = None
+    warned: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.epochs, Integral) or self.epochs < 1:
@@ -301,6 +311,7 @@ class Loop:
             if self.stopping is not None and self.stopping.see(progress.epoch, event["dev"]):
                 self.best = predictor
         if first and event["nnz"] == 0 and trainer.updates > 0 and (why := trainer.why_all_zero()):
+            self.warned = True
             warnings.warn(
                 f"all weights are zero after {trainer.updates:,} updates, so every score is a tie "
                 f"and every example an update, for ever; {why}",
