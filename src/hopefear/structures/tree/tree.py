@@ -117,8 +117,8 @@ class Tree(NamedTuple):
             )
         if search == "risk":
             return (
-                "what costs are expected, and what weighted-log wants, is summed over trees of "
-                "arcs alone, without siblings and grandparents; use order 1"
+                "sums over trees and their costs are those of arcs alone, without siblings and "
+                "grandparents; use order 1"
             )
         return "trees have no costs of their own; use the cost hamming"
 
