@@ -215,8 +215,10 @@ class BatchTrainer(WholeTrainer):
     def learn(self, data: Any = None, order: np.ndarray | None = None) -> None:
         """One iteration over all rows there are; ``stuck`` where nothing is better any more."""
         if not self.search.step():
-            self.stuck = True
-            return
+            if self.updates:
+                self.stuck = True
+                return
+            self.objective(self.search.w)  # nothing is better than the start: an iteration too
         # A search ends with the evaluation it accepts, so these are of the new weights.
         self.count(self.objective.loss, self.objective.mistakes, self.search.value)
 

@@ -310,7 +310,8 @@ class Loop:
             event["dev"], event["kept_nnz"] = self.evaluate(predictor), predictor.nnz
             if self.stopping is not None and self.stopping.see(progress.epoch, event["dev"]):
                 self.best = predictor
-        if first and event["nnz"] == 0 and trainer.updates > 0 and (why := trainer.why_all_zero()):
+        empty = first and not trainer.brief and event["nnz"] == 0 and trainer.updates > 0
+        if empty and (why := trainer.why_all_zero()):
             self.warned = True
             warnings.warn(
                 f"all weights are zero after {trainer.updates:,} updates, so every score is a tie "
