@@ -596,7 +596,10 @@ def compare(
     assert lists.counts is not None
     choices = [best(scores(lists, weights), lists) for weights in (first, second)]
     return compare_lists(
-        *(judge, lists.counts, lists.starts, *choices),
+        judge,
+        lists.counts,
+        lists.starts,
+        *choices,
         samples=samples,
         seed=seed,
         n_references=lists.n_references,
