@@ -146,8 +146,7 @@ def fit(
     if not loop.warned and result.predictor.nnz == 0:
         why = trainer.why_all_zero() if trainer.updates > 0 else "nothing in the data moved them"
         warnings.warn(
-            "the model is empty: all weights are zero, so every score is a tie"
-            f"{why and f'; {why}'}",
+            f"the model is empty: all weights are zero{why and f'; {why}'}",
             LearningWarning,
             stacklevel=2,
         )
