@@ -49,7 +49,7 @@ def main() -> None:
     problem = common.load(chosen.data)
     data = ours.dataset(problem)
     with tempfile.TemporaryDirectory() as folder:
-        tasks = ours.tasks(data, OURS, chosen.passes)
+        tasks = ours.tasks(data, OURS, chosen.passes) | ours.votes(problem, data)
         if "sklearn" in chosen.rivals:
             tasks |= sklearn_sgd.tasks(problem, SKLEARN, chosen.passes)
         if "limits" in chosen.rivals:
@@ -66,6 +66,13 @@ def main() -> None:
         for what, mine, rival, goal in GOALS
         if rival in seconds
     ]
+    ratios.append(
+        {
+            "what": "votes / NumPy's sums of their lines",
+            "ratio": least["votes numpy"] / least["votes ours"],
+            "goal": 1.0,
+        }
+    )
     if "limits" in chosen.rivals:
         bound = limits.summary(problem, least)
         for kind in ("gather+scatter", "rows"):

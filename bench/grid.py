@@ -11,18 +11,29 @@ from pathlib import Path
 
 from hopefear.core.learner import Learner
 from hopefear.errors import CombinationError
-from hopefear.recipes import CHAIN_RECIPES, LIST_RECIPES, LOSSES, RECIPES, RULES
+from hopefear.recipes import CHAIN_RECIPES, LIST_RECIPES, LOSSES, RECIPES, RULES, TREE_RECIPES
 from hopefear.structures.chain import Chain
 from hopefear.structures.classes import Multiclass
 from hopefear.structures.nbest import NBest
+from hopefear.testing.trees import tiny_structures
 from hopefear.training.online import OnlineTrainer
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 FIRST, LAST = "<!-- grid: python bench/grid.py --write -->\n", "<!-- end of grid -->\n"
+TREES = tiny_structures()
+# Structures of one kind, by what sets them apart.
 STRUCTURES = {
-    "classes": (Multiclass(2, 3), RECIPES),
-    "chains": (Chain.new(2, 3), CHAIN_RECIPES),
-    "lists": (NBest(2), LIST_RECIPES),
+    "classes": ({"": Multiclass(2, 3)}, RECIPES),
+    "chains": ({"": Chain.new(2, 3)}, CHAIN_RECIPES),
+    "lists": ({"": NBest(2)}, LIST_RECIPES),
+    "trees": (
+        {
+            "order 1": TREES["nonprojective trees"],
+            "order 2, projective": TREES["second-order trees"],
+            "order 2, crossing": TREES["nonprojective second-order trees"],
+        },
+        TREE_RECIPES,
+    ),
 }
 
 
@@ -35,14 +46,19 @@ def table() -> str:
     reasons: list[str] = []
     for name in LOSSES:
         cells = []
-        for kind, (structure, recipes) in STRUCTURES.items():
-            learner = recipes["sgd"].build(loss=name, on="mistakes")
-            try:
-                OnlineTrainer(structure, learner)
-                cells.append("yes")
-            except CombinationError as error:
-                cells.append("no")
-                reasons.append(f"`{name}` on {kind}: {str(error).partition(': ')[2]}.")
+        for kind, (structures, recipes) in STRUCTURES.items():
+            learner = recipes["vrda"].build(loss=name, on="mistakes", rule="sgd")
+            served = []
+            for which, structure in structures.items():
+                try:
+                    OnlineTrainer(structure, learner)
+                    served.append(which)
+                except CombinationError as error:
+                    why = str(error).partition(": ")[2]
+                    place = f"{kind} of {which}" if which else kind
+                    reasons.append(f"`{name}` on {place}: {why}.")
+            some = "; ".join(served) or "no"
+            cells.append("yes" if len(served) == len(structures) else some)
         lines.append(f"| `{name}` | {' | '.join(cells)} | {_rules(name)} |")
     return "\n".join([*lines, "", "  \n".join(reasons)]) + "\n"
 

@@ -5,6 +5,8 @@ python bench/hopefear_online.py --data imdb --learner rda adagrad-rda perceptron
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import common
@@ -12,6 +14,7 @@ import numpy as np
 
 from hopefear.core.learner import Learner
 from hopefear.data.sparse import SparseDataset
+from hopefear.readouts.voted import Voted
 from hopefear.recipes import RECIPES, Recipe, Scale
 from hopefear.structures.classes import Binary
 from hopefear.training.loop import Fit, fit
@@ -56,6 +59,33 @@ def tasks(data: SparseDataset, learners: list[str], passes: int = 6) -> dict[str
         )
         for name in learners
         for n in (1, passes)
+    }
+
+
+def votes(problem: common.Problem, data: SparseDataset, rows: int = 200) -> dict[str, common.Task]:
+    """Votes on some test rows, and NumPy's sums of the lines that these votes are made of."""
+    kept = replace(make("vrda", len(data)), readout=Voted())
+    structure = Binary(data.n_features)
+    voted = fit(structure, kept, Passes(data, seed=1), epochs=5).predictor
+    test = SparseDataset.from_csr(problem.X_test[:rows]).rows
+    voted.decide(structure, test)
+    places = np.searchsorted(voted.coordinates, test.indices)
+    places = np.minimum(places, voted.coordinates.size - 1)
+    known = voted.coordinates[places] == test.indices
+    lines = [
+        np.concatenate([np.arange(*voted.starts[p : p + 2]) for p in places[a:b][known[a:b]]])
+        for a, b in pairwise(test.indptr.tolist())
+    ]
+
+    def sums() -> None:
+        for own in lines:
+            for ends in (voted.begin, voted.end):
+                for values in (voted.level, voted.fall):
+                    np.bincount(ends[own], values[own], voted.drops.size + 1)
+
+    return {
+        "votes ours": lambda: common.cpu_seconds(lambda: voted.decide(structure, test)),
+        "votes numpy": lambda: common.cpu_seconds(sums),
     }
 
 

@@ -226,3 +226,25 @@ def test_what_is_made_from_private_data_is_private(tmp_path, monkeypatch):
         assert os.umask(0o022) == 0o022
     finally:
         os.umask(old)
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "text", "learner"),
+    [
+        ("classify", "x.svm", "1 0:1\n2 0:-1\n" * 2, "vrda -p l1=100"),
+        ("tag", "x.txt", "a A\nb B\n\n" * 3, "crf-owlqn -p l1=100"),
+        ("rerank", "x.jsonl", '{"id": "q", "candidates": [{"cost": 0, "features": {"f": 1}}, '
+                              '{"cost": 1, "features": {"f": 2}}]}\n', "vrda -p l1=100"),
+        ("parse", "x.conllu", "1\tStop\tstop\tVERB\tVB\t_\t0\troot\t_\t_\n\n" * 3,
+         "perceptron"),
+    ],
+)  # fmt: skip
+def test_an_empty_model_is_said(run, folder, task, name, text, learner):
+    (folder / name).write_text(text)
+    status, _, err = run(
+        *("train", task, "--train", name, "--learner", *learner.split(), "--epochs", 2),
+        *("--model", "empty.model", "--quiet"),
+    )
+    assert status == 0 and err.startswith("hopefear: warning: "), err
+    assert "all weights are zero" in err and err.count("\n") == 1
+    assert json.loads(run("inspect", "--model", "empty.model", "--json")[1])["nnz"] == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import hopefear
 from hopefear.cli import main
 from hopefear.cli.parse.corpus import jackknifed, tagger_of
 from hopefear.data.treebank import read_treebank
@@ -147,6 +148,40 @@ def test_training_says_what_trees_there_are(run, folder):
     status, out, _ = run("inspect", "--model", "c.model", "--json", "--top", 3)
     facts = json.loads(out)
     assert facts["tree"] == "nonprojective" and len(facts["top"]) == 3 and facts["columns"]
+
+
+def test_trees_that_are_proved_best_are_counted(run, folder):
+    bank = small_trees.written_treebank(8, nonprojective=1.0, seed=3)
+    (folder / "cross.conllu").write_bytes(bank.file.text)
+    argv = ("train", "parse", "--train", "cross.conllu", *SMALL, "--order", 2, "--epochs", 1)
+    status, _, err = run(*argv, "--tree", "nonprojective", "--no-temperature", "--model", "x.model")
+    assert status == 0, err
+    assert json.loads(run("inspect", "--model", "x.model", "--json")[1])["temperature"] == 1.0
+    evaluate = ("evaluate", "--model", "x.model", "--data", "cross.conllu")
+    facts = json.loads(run(*evaluate, "--json")[1])
+    assert facts["proved_best"] == facts["sentences"] == 8  # short ones are easy
+    assert "8 of 8" in "".join(run(*evaluate)[1:])
+    parser, bank = hopefear.load("x.model"), read_treebank("cross.conllu")
+    assert parser.metrics(bank)["proved_best"] == 100.0
+    data = parser.model_.encode(bank)
+    decoder = parser.model_.decoder(2)
+    search = decoder.structure.search._replace(rounds=1)  # too few to agree on anything
+    decoder.structure = decoder.structure._replace(search=search)
+    decoder.best(data.rows)
+    assert 0 <= decoder.proved < 8
+    assert "proved_best" not in json.loads(
+        run("evaluate", "--model", "1.model", "--data", "dev.conllu", "--json")[1]
+    )
+
+
+@pytest.mark.parametrize("loss", ["risk", "weighted-log"])
+def test_losses_of_expected_costs_say_why_they_need_order_1(run, loss):
+    argv = ("train", "parse", "--train", "train.conllu", *SMALL, "--learner", "crf", "-p",
+            f"loss={loss}", "--tree", "projective", "--model", "no.model", "--order")  # fmt: skip
+    status, _, err = run(*argv, 2)
+    assert status == 1 and "without siblings and grandparents; use order 1" in err
+    status, _, err = run(*argv, 1)
+    assert status == 0, err
 
 
 def test_heads_alone(run):

@@ -141,6 +141,7 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
     "parse": {
         "--train": (TREES, "bank.conllu => other.conllu"),
         "--dev": (f"{TREES} --epochs 4 -p readout=last", "--dev other.conllu --patience 1"),
+        "--no-temperature": (TREES, "--no-temperature"),
         "--tagger": (TREES, "--tagger tagger.model --jackknife 0"),
         "--jackknife": (f"{TREES} --tagger tagger.model --jackknife 0", "--jackknife 2"),
     },

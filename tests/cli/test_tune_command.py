@@ -147,6 +147,8 @@ def test_several_files_merge_and_equal_candidates_go(run, folder):
     assert status == 0 and "80 more were equal to others" in err
     assert (found["candidates"], found["dropped"], found["baseline_bleu"]) == (400, 80, None)
     assert "nrefs:2" in found["metric_signature"]
+    run(*argv, "--held-out", "0.25", "--report", "two.html")
+    assert "nrefs:2" in (page := (folder / "two.html").read_text()) and "nrefs:1" not in page
     assert json.loads(run(*argv, "--dedup", "none")[1])["candidates"] == 480
 
 

@@ -36,6 +36,8 @@ from hopefear.rules.arow import AROW
 from hopefear.rules.confidence import ConfidenceWeighted
 from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.sgd import SGD
+from hopefear.structures.nbest import NBest
+from hopefear.training.online import OnlineTrainer
 
 pytestmark = pytest.mark.interpreted
 
@@ -335,3 +337,25 @@ def test_rules_that_need_a_force_of_one_refuse_probabilities():
             Learner(loss, ConfidenceWeighted(), Last())
     for loss, rule in itertools.product((Risk(), WeightedLog()), (PassiveAggressive(), AROW())):
         Learner(loss, rule, Last())
+
+
+@tied_or_not
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_a_tie_is_a_mistake_whatever_the_loss(loss, tied):
+    """Gold comes first in each list: by the order of candidates all would be right from zero."""
+    lists = rows_of([np.eye(3)] * 2, [[0.0, 1.0, 1.0]] * 2)
+    forced, _, gap, g = Asked(loss, lists, tied, 3).answer(0, np.zeros(3))
+    assert forced and gap == 0.0 and g[0] > 0.0
+    trainer = OnlineTrainer(NBest(3, tied), Learner(loss, SGD(), Last(), "mistakes"))
+    trainer.learn(lists, np.arange(2))
+    assert trainer.mistakes >= 1 and trainer.weights()[0] > 0.0
+
+
+def test_ramp_does_not_move_where_one_candidate_is_hoped_for_and_feared():
+    lists = rows_of([[[5.0], [0.0]]], [[1.0, 0.0]])
+    forced, value, gap, _ = Asked(Ramp(Regret()), lists, features=1).answer(0, np.ones(1))
+    assert (forced, value, gap) == (False, 2.0, -5.0)
+    trainer = OnlineTrainer(NBest(1), Learner(Ramp(Regret()), SGD(), Last(), "mistakes"))
+    trainer.state.m[:] = 1.0
+    trainer.learn(lists, np.zeros(1, np.int64))
+    assert (trainer.mistakes, trainer.updates, trainer.ticks) == (1, 0, 0)

@@ -11,11 +11,13 @@ from score_batches import CASES, chain_case, no_step_back
 
 import hopefear.neural
 from hopefear.core.learner import check_served, describe
+from hopefear.costs.hamming import Hamming
 from hopefear.data.tree_rows import TreeKind
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.log import Log
 from hopefear.losses.perceptron import Perceptron
 from hopefear.losses.sapo import SAPO
+from hopefear.losses.weighted_log import WeightedLog
 from hopefear.neural import ChainLoss, ClassLoss, ListLoss, TreeLoss
 from hopefear.testing import World, formula_of, registered_parts
 from hopefear.testing.contracts import NOT_GRADIENTS
@@ -247,3 +249,20 @@ def test_one_relation_is_added_to_the_arcs():
     module, heads = TreeLoss(Log(), kind=TreeKind(1)), [[0, 0, 1]]
     both, added = module(arcs, relations, heads), module(arcs + relations[..., 0], None, heads)
     assert both.item() == added.item()
+
+
+def test_weighted_log_wants_nothing_that_masks_forbid():
+    loss = WeightedLog(Hamming(), sharp=2.0)
+    nodes = torch.randn(1, 2, 3, dtype=torch.double)
+    nodes[0, 1, 2] = -np.inf
+    nodes.requires_grad_()
+    value = ChainLoss(loss)(nodes, None, [[0, 1]])
+    value.backward()
+    P = torch.log_softmax(nodes.detach(), -1)[0]
+    Q = torch.log_softmax(torch.tensor([[0.0, -2, -2], [-2, 0, -np.inf]]), -1)
+    wanted = (Q.exp() * (Q - P)).nan_to_num().sum()
+    assert value.item() == pytest.approx(wanted.item(), rel=1e-6)
+    np.testing.assert_allclose(nodes.grad[0], P.exp() - Q.exp(), atol=1e-6)
+    arcs = torch.randn(1, 3, 3, dtype=torch.double)
+    arcs[0, 1, 2] = -np.inf
+    assert torch.isfinite(TreeLoss(loss)(arcs, None, [[0, 0, 1]]))

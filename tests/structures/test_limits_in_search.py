@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 from chain_oracle import corpus
 
+from hopefear.core.interfaces import UNRIVALLED
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.data.sequences import SequenceDataset, TokenRows
+from hopefear.losses.hinge import Hinge
+from hopefear.losses.log import Log
+from hopefear.losses.logistic import Logistic
 from hopefear.losses.nbest_mira import NBestMIRA
+from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.sapo import SAPO
+from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import Beam
 from hopefear.tasks.tag import task as tagging
@@ -90,3 +97,19 @@ def test_the_first_of_the_feared_is_the_fear():
         first = chain.candidate(x, work.theta, 0)
         np.testing.assert_array_equal(first, work.y[:T])
         assert loss.subgradient(chain, x, work) in (0, 1)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_gold_without_a_rival_has_no_margin_to_win(order):
+    """As lists of one candidate and sentences of one tree: no loss, no mistake."""
+    data = two_tokens()
+    limits = scheme_limits(LABELS, "bio", [[["O"], ["B-X"]]])
+    for chain in (Chain.new(2, 3, order=order, limits=limits), Chain.new(2, 1, order=order)):
+        rows = data.rows if chain.labels > 1 else data.rows._replace(labels=np.zeros(2, np.int32))
+        for loss in (Hinge(), Logistic(), Perceptron(), Log(), StructuredHinge(), SAPO(n=3)):
+            work = chain.workspace(rows, loss, np.float64)
+            x = Example(rows, 0)
+            chain.score(x, Plain(np.zeros(chain.n_coordinates())), work.theta)
+            loss.subgradient(chain, x, work)
+            assert work.gap[0] > 0.0 and work.loss[0] == pytest.approx(0.0), type(loss).__name__
+        assert chain.margin(x, work.theta, work.y) == UNRIVALLED

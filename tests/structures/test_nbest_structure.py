@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from list_oracle import ListWorld, rows_of, tiny_lists
 
+from hopefear.core.interfaces import UNRIVALLED
 from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.regret import Regret
 from hopefear.losses.log import Log
 from hopefear.losses.sapo import SAPO
-from hopefear.structures.nbest import UNRIVALLED, NBest
+from hopefear.structures.nbest import NBest
 
 pytestmark = pytest.mark.interpreted
 

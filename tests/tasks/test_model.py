@@ -100,6 +100,9 @@ def test_forgeries_with_right_hashes_are_refused(models, change):
 VOTES = {
     "a line beyond the last predictor": lambda a: a["votes.end"].__setitem__(0, 10**9),
     "a line before the first": lambda a: a["votes.begin"].__setitem__(0, -5),
+    "lines of a coordinate out of order": lambda a: a["votes.begin"].__setitem__(
+        a["votes.starts"][np.argmax(np.diff(a["votes.starts"]))] + 1, 0
+    ),
     "a coordinate beyond the last": lambda a: a["votes.coordinates"].__setitem__(-1, 10**6),
     "lines of nobody": lambda a: a["votes.starts"].__setitem__(-1, 10**6),
     "a drop that is not finite": lambda a: a["votes.drops"].__setitem__(-1, np.inf),

@@ -151,6 +151,7 @@ def test_equally_cheap_candidates_are_told_apart_by_a_named_rule():
         dataset(block, oracle="last")
 
 
+@pytest.mark.filterwarnings("ignore:the model is empty")  # offsets alone are right already
 def test_the_score_is_a_feature_an_offset_or_nothing():
     block = texts([[1.0, 0.0]], [-1e6 - 0.25, -1e6])
     data = dataset(block)

@@ -373,6 +373,17 @@ def test_with_hopes_that_stay_rampion_ends_at_a_minimum():
         assert near >= trainer.values[-1] * (1 - 1e-3)
 
 
+@pytest.mark.parametrize("name", ["binary", "multiclass", "lists"])
+def test_the_inner_gap_is_what_was_asked_for(name):
+    """Frank-Wolfe wavers where penalties are weak; iterations without progress were the end."""
+    structure = STRUCTURES[name]
+    for seed, l2 in itertools.product(range(12), (0.003, 0.03, 0.3)):
+        learner = ConcaveConvex(l2, gap=0.05, loss=ramp_for(structure))
+        trainer = run(learner.trainer(structure, rows_of(name, seed)), seed=seed)
+        assert trainer.settled(), (seed, l2)
+        assert trainer.inner_gap <= 0.05, (seed, l2, trainer.inner_gap)
+
+
 def test_steps_that_lower_nothing_are_halved():
     structure, rows = STRUCTURES["lists"], rows_of("lists")
     learner = ConcaveConvex(0.1, 5, 0.0, ramp_for(structure), inner="sgd", rate=30.0)

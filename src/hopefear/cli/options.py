@@ -134,6 +134,16 @@ def jobs(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def no_temperature(group: argparse._ArgumentGroup) -> None:
+    """``--no-temperature``, where scores have probabilities only through one."""
+    flag(
+        group,
+        "--no-temperature",
+        "do not fit the temperature that makes probabilities of scores; they are then "
+        "surer or less sure than they should be",
+    )
+
+
 def learning_jobs(
     group: argparse._ArgumentGroup, more: str = "", usual: str = "one a core"
 ) -> None:

@@ -135,7 +135,7 @@ class Watcher(Bar):
 
     def _line(self, event: dict[str, Any]) -> None:
         self._print(
-            f"pass {event['epoch']}: mistakes {online_error(event):.2f} %"
+            f"pass {event['epoch']}: {event.get('counted', 'mistakes')} {online_error(event):.2f} %"
             f"{self._shown['nnz']}{self._shown['dev']}{_bound(event)}, "
             f"{event['seconds']:.2f} s"
         )

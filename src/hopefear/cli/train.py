@@ -198,11 +198,13 @@ def _summary(
     if result["last_nnz"] != result["nnz"]:
         weights += f" (the last weights have {result['last_nnz']:,})"
     error = f"{result['online_error']:.2f} % of {corpus.unit} in the last pass"
+    if (counted := trained.fit.history[-1].get("counted", "wrong")) != "wrong":
+        error += " (gold has at most half of the probability, or any loss)"
     console.say()
     console.pairs(
         {
             **scores,
-            "wrong while learning": error,
+            f"{counted} while learning": error,
             "kept": weights,
             **corpus.summary(result, trained),
             "time": time_taken(result["seconds"], compiling),

@@ -43,6 +43,8 @@ from hopefear.core.component import interface, python_only, required
 SCALE, DROP, RATE = 0, 1, 2
 # A clock whose scale has fallen below this starts again: sums over ticks would lose later digits.
 WORN = 1e-6
+# Margin of an example that has no rival: large enough to exert no force, and a number.
+UNRIVALLED = 1e30
 
 
 @interface

@@ -148,7 +148,7 @@ def check_served(structure: Any, loss: Any) -> None:
             f"{shape} has {structure.n_labels()}; give a price for every pair"
         )
     if missing := sorted(set(loss.needs()) - set(structure.offers())):
-        reason = structure.lacks(missing[0])
+        reason = structure.lacks(missing[-1])  # risk asks for more than expectation
         raise CombinationError(
             f"the loss {describe(loss)} needs {', '.join(missing)}, which {shape} does not offer"
             f"{reason and f': {reason}'}"

@@ -144,7 +144,9 @@ class Classification(NamedTuple):
 class Probabilities(NamedTuple):
     """Log loss and Brier score of class probabilities.
 
-    ``log_loss = -mean ln p(y), brier = mean of sum_k (p(k) - [k = y])^2 / 2``
+    ``log_loss = -mean ln p(y), brier = mean of sum_k (p(k) - [k = y])^2``
+
+    Of two classes half of the latter counts, as in scikit-learn: it ends at 1, of more at 2.
 
     Parameters
     ----------
@@ -182,7 +184,10 @@ class Probabilities(NamedTuple):
         own = np.zeros_like(p)
         own[np.arange(len(y)), y] = 1.0
         loss = -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(np.float64).eps))
-        return np.stack((loss, ((p - own) ** 2).sum(axis=1) / 2.0, np.ones(len(y))), axis=1)
+        squares = ((p - own) ** 2).sum(axis=1)
+        if self.n_classes == 2:
+            squares /= 2.0
+        return np.stack((loss, squares, np.ones(len(y))), axis=1)
 
     def stats(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.float64]:
         return self.rows(reference, output).sum(axis=0)
@@ -194,7 +199,8 @@ class Probabilities(NamedTuple):
 
     @property
     def signature(self) -> str:
-        return f"metric:probabilities|classes:{self.n_classes}|log:ln|brier:half|v:{__version__}"
+        brier = "half" if self.n_classes == 2 else "sum"
+        return f"metric:probabilities|classes:{self.n_classes}|log:ln|brier:{brier}|v:{__version__}"
 
 
 def classification_scores(

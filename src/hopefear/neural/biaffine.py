@@ -164,6 +164,7 @@ class BiaffineDecoder:
     """
 
     sums = True  # of the first order there are sums over all trees
+    proved = None  # and all trees found are the best
 
     def __init__(
         self, predictor: Any, structure: Any, temperature: float = 1.0, n_jobs: int = 1

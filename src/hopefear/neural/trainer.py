@@ -27,8 +27,9 @@ _NOT_FINITE = "the loss is no longer finite; lower the rate (-p rate=), or clip 
 class NetworkTrainer(Trainer):
     """A network that learns; counts what online trainers count.
 
-    A step is an update. A sentence counts as a mistake where what is right has at most half of the
-    probability, or, with a loss that has no probabilities, where there is any loss.
+    A step is an update. No output is searched for, so a sentence counts as a mistake where what is
+    right has at most half of the probability, or, with a loss that has no probabilities, where
+    there is any loss; events and the screen call that unsure.
 
     Parameters
     ----------
@@ -232,7 +233,8 @@ class NetworkTrainer(Trainer):
         self.loss, self.adam.log_share = sums
 
     def details(self) -> Event:
-        return {"device": self.device.type, "threads": self.learner.threads}
+        device, threads = self.device.type, self.learner.threads
+        return {"device": device, "threads": threads, "counted": "unsure"}
 
     def close(self) -> None:
         torch.set_num_threads(self._threads_before)

@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, linked
-from hopefear.core.interfaces import Structure
+from hopefear.core.interfaces import UNRIVALLED, Structure
 from hopefear.core.workspace import Workspace
 from hopefear.costs.given import Given
-
-# Margin of a list that has no rival: large enough to exert no force, and a number.
-UNRIVALLED = 1e30
 
 
 class ListTheta(NamedTuple):
@@ -37,7 +34,8 @@ class NBest(NamedTuple):
     """One of a list of candidates; parts are the candidates, coordinates the features.
 
     An output ``y`` is two positions in the list: the candidate, and the one it is measured against
-    (gold). Candidates with equal scores rank as they stand in the list.
+    (gold). Of candidates with equal scores searches find rivals of gold first, as they stand in the
+    list: a tie is a mistake, whatever the loss. (Answers take the first of the list.)
 
     Parameters
     ----------
@@ -102,8 +100,8 @@ class NBest(NamedTuple):
         self.pricing.refresh(x, points)
 
     def argmax(self, x, theta, y):
-        y[0] = highest(theta.points, size(x))
         y[1] = gold(self, x, theta)
+        y[0] = foremost(self, x, y[1], theta.points)
 
     def violation(self, x, theta, y):
         self.argmax(x, theta, y)
@@ -134,7 +132,7 @@ class NBest(NamedTuple):
         for c in range(size(x)):
             extra = price(x, cost, y[1], c)
             theta.charged[c] = extra if sign == math.inf else theta.points[c] + sign * extra
-        y[0] = highest(theta.charged, size(x))
+        y[0] = foremost(self, x, y[1], theta.charged)
         return self.lead(x, theta, y), self.charge(x, cost, y)
 
     def candidates(self, x, theta, cost, n, ratio):
@@ -143,7 +141,7 @@ class NBest(NamedTuple):
             theta.charged[c] = theta.points[c]
             if cost is not None:
                 theta.charged[c] += price(x, cost, best, c)
-        count = pick(x, theta, best, n)
+        count = pick(self, x, theta, best, n)
         if ratio > 0.0:
             lowest = theta.points[theta.picks[0, 0]] - math.log(ratio)
             while count > 1 and theta.points[theta.picks[count - 1, 0]] < lowest:
@@ -287,11 +285,24 @@ def price(x, cost, best, c):
 
 
 @linked
-def pick(x, theta, best, n):
+def foremost(structure, x, best, points):
+    """Position of the highest number; of equal ones a rival of gold comes first."""
+    top = 0
+    for c in range(1, size(x)):
+        tie = points[c] == points[top]
+        if points[c] > points[top] or (
+            tie and not rival(structure, x, best, top) and rival(structure, x, best, c)
+        ):
+            top = c
+    return top
+
+
+@linked
+def pick(structure, x, theta, best, n):
     """Leave the ``n`` highest charged candidates in ``picks``; the charges are used up."""
     count = min(n, size(x))
     for k in range(count):
-        c = highest(theta.charged, size(x))
+        c = foremost(structure, x, best, theta.charged)
         theta.charged[c] = -math.inf
         theta.picks[k, 0] = c
         theta.picks[k, 1] = best

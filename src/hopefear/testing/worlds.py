@@ -44,7 +44,7 @@ class Outputs:
     fixed : array, optional
         What is added to scores, whatever the weights.
     gold_last : bool
-        Searches find gold last of outputs that tie; else it has its place like others.
+        Of outputs that tie searches find gold, and what is as good, last; else it has its place.
     places : int
         Positions with labels of their own, where outputs are sequences of labels; else 0.
     any_tie : bool
@@ -124,8 +124,8 @@ class World:
     def ranked(self, by: np.ndarray | None = None) -> list[int]:
         """Numbers of the outputs, best first."""
         by = self.scores if by is None else by
-        last = self.gold if self.outputs.gold_last else -1
-        return sorted(range(len(by)), key=lambda k: (-by[k], k == last, k))
+        last = self.outputs.gold_last
+        return sorted(range(len(by)), key=lambda k: (-by[k], last and not self.rivals[k], k))
 
     def costs(self, cost: Any) -> np.ndarray:
         """What each output costs."""
@@ -255,6 +255,7 @@ def list_outputs(structure: NBest, rows: ListRows, i: int) -> Outputs:
         good,
         lambda cost: np.array([cost.price(paid[oracle], price) for price in paid]),
         rows.offsets[first:last].astype(np.float64),
+        gold_last=True,
     )
 
 
@@ -478,7 +479,7 @@ def ramp(loss: Any, world: World) -> Force:
     costs, scores = world.costs(loss.cost), world.scores
     fear, hope = world.ranked(scores + costs)[0], world.ranked(scores - costs)[0]
     value = world.importance * (scores[fear] + costs[fear] - (scores[hope] - costs[hope]))
-    return _between(world, hope, fear, value, value > 1e-12)
+    return _between(world, hope, fear, value, value > 1e-12 and hope != fear)
 
 
 @_formula("HopeFear")
@@ -488,7 +489,7 @@ def hope_fear(loss: Any, world: World) -> Force:
     hope = world.gold if loss.toward == 1 else world.ranked(scores - costs)[0]
     fear = {
         0: world.ranked(scores + costs)[0],
-        1: int(np.argmax(scores)),
+        1: world.ranked()[0],
         2: world.ranked(costs)[0],
     }[loss.away]
     value = world.importance * (costs[fear] - costs[hope] - (scores[hope] - scores[fear]))

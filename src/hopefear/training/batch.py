@@ -215,8 +215,10 @@ class BatchTrainer(WholeTrainer):
     def learn(self, data: Any = None, order: np.ndarray | None = None) -> None:
         """One iteration over all rows there are; ``stuck`` where nothing is better any more."""
         if not self.search.step():
-            self.stuck = True
-            return
+            if self.updates:
+                self.stuck = True
+                return
+            self.objective(self.search.w)  # nothing is better than the start: an iteration too
         # A search ends with the evaluation it accepts, so these are of the new weights.
         self.count(self.objective.loss, self.objective.mistakes, self.search.value)
 
@@ -226,6 +228,10 @@ class BatchTrainer(WholeTrainer):
 
     def support(self) -> tuple[int, float]:
         return int(np.count_nonzero(self.search.w)), float(np.abs(self.search.w).sum())
+
+    def why_all_zero(self) -> str:
+        l1 = self.learner.l1
+        return f"l1={l1:g} is too large for this data: make it smaller" if l1 > 0.0 else ""
 
     def arrays(self) -> dict[str, np.ndarray]:
         search = {f"search.{name}": array for name, array in self.search.arrays().items()}

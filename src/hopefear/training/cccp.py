@@ -26,6 +26,8 @@ from hopefear.training.passes import Pieces
 from hopefear.training.trainer import Event
 
 INNER = ("bcfw", "sgd")
+# Frank-Wolfe wavers: while hopes stay it may take so many times the passes to come to its gap.
+_LONGER = 100
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class ConcaveConvex(MarginLearner):
         Passes end early when at most this share of the structured SVM may be left to gain.
     passes : int
         Passes between two searches for hopes (the paper's T''). More follow a set of hopes further.
+        Where the last search changed none, ``bcfw`` makes as many as its gap takes.
     inner : {"bcfw", "sgd"}
         How passes lower the structured SVM: ``sgd`` by subgradient steps of a constant rate, as
         the authors do; ``bcfw`` by block-coordinate Frank-Wolfe, which needs no rate.
@@ -160,13 +163,15 @@ class HopeTrainer(MarginTrainer):
             order = np.arange(self.rows.weights.size)
         orders = repeat(order) if isinstance(order, np.ndarray) else order
         present = (each[self.rows.weights[each] > 0.0] for each in orders)
-        best, dual = self.values[-1], 0.0
+        best, dual, most = self.values[-1], 0.0, self.learner.passes
+        if self.learner.inner == "bcfw" and not self.changed:
+            most *= _LONGER
         for number, (w, lower) in enumerate(self._passes(present)):
             value, dual = self.evaluate(w)[0], max(dual, lower)
             if value < best:
                 best, self.w = value, w.copy()
             self.inner_gap = share_left(best, dual)
-            if self.inner_gap <= self.learner.gap or number + 1 == self.learner.passes:
+            if self.inner_gap <= self.learner.gap or number + 1 == most:
                 break
         if not best < self.values[-1]:
             self.rate *= 0.5
@@ -200,9 +205,11 @@ class HopeTrainer(MarginTrainer):
         return int(np.count_nonzero(changed))
 
     def settled(self) -> bool:
-        if self.updates and not self.changed and self.inner_gap <= self.learner.gap:
-            return True
-        return has_settled(self.values, 3, self.learner.tolerance)
+        near = self.updates > 0 and self.inner_gap <= self.learner.gap
+        # Iterations that lower nothing are no end while the gap of Frank-Wolfe says otherwise.
+        if self.learner.inner == "bcfw" and not near:
+            return False
+        return (near and not self.changed) or has_settled(self.values, 3, self.learner.tolerance)
 
     def details(self) -> Event:
         return {

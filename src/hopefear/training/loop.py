@@ -88,8 +88,8 @@ def fit(
     on_event : sequence of callables
         Each gets every event (a dict) as it happens. ``seconds`` of a pass is the time spent
         learning, without reading, evaluating and saving. Of a batch learner ``objective`` is what
-        it minimises, and ``mistakes`` counts examples whose gold output has at most half of the
-        probability, where that needs no search.
+        it minimises. Networks search for no output: their ``mistakes`` are examples whose gold has
+        at most half of the probability, and their events say ``"counted": "unsure"``.
     trace : bool
         Also make an event after each piece of a pass, with the number of non-zero weights.
     checkpoints, resume
@@ -143,7 +143,15 @@ def fit(
                 for listener in on_event:
                     listener(event)
     trainer.spent = final
-    return loop.result()
+    result = loop.result()
+    if not loop.warned and result.predictor.nnz == 0:
+        why = trainer.why_all_zero() if trainer.updates > 0 else "nothing in the data moved them"
+        warnings.warn(
+            f"the model is empty: all weights are zero{why and f'; {why}'}",
+            LearningWarning,
+            stacklevel=2,
+        )
+    return result
 
 
 def trainer_of(
@@ -197,6 +205,7 @@ class Loop:
     identity: dict[str, Any] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     best: Predictor | None = None
+    warned: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.epochs, Integral) or self.epochs < 1:
@@ -301,7 +310,9 @@ class Loop:
             event["dev"], event["kept_nnz"] = self.evaluate(predictor), predictor.nnz
             if self.stopping is not None and self.stopping.see(progress.epoch, event["dev"]):
                 self.best = predictor
-        if first and event["nnz"] == 0 and trainer.updates > 0 and (why := trainer.why_all_zero()):
+        empty = first and not trainer.brief and event["nnz"] == 0 and trainer.updates > 0
+        if empty and (why := trainer.why_all_zero()):
+            self.warned = True
             warnings.warn(
                 f"all weights are zero after {trainer.updates:,} updates, so every score is a tie "
                 f"and every example an update, for ever; {why}",

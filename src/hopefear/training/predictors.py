@@ -190,7 +190,7 @@ class VotedPredictor:
         votes = np.zeros((n, structure.n_labels()))
         longest = np.array([np.argmax(np.diff(data.indptr))] if n else [], np.int64)
         replay = Replay(self, structure.entries(data, longest))
-        space = (np.zeros(parts), np.zeros(parts), np.zeros(1, np.int64))
+        space = (np.zeros(parts), np.zeros(1, np.int64))
         with stage("votes", n, "examples") as work:
             for i in range(n):
                 replay.count(ClassBallot(structure, data, i, *space), parts, votes[i])
@@ -283,6 +283,8 @@ def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
         and bool(np.all(votes.coordinates[1:] > votes.coordinates[:-1]))
         and (n == 0 or (votes.begin.min() >= 0 and votes.end.max() <= predictors))
         and bool(np.all(votes.begin < votes.end))
+        # Lines of a coordinate come one after the other.
+        and bool(np.isin(np.flatnonzero(votes.begin[1:] < votes.end[:-1]) + 1, votes.starts).all())
         and votes.coordinates.min(initial=0) >= 0
     )
     if not sound:

@@ -35,7 +35,15 @@ class TreeDecoder:
         Scores are divided by it before they become probabilities.
     n_jobs : int
         Threads. Results do not depend on it.
+
+    Attributes
+    ----------
+    proved : int or None
+        How many of the trees that were asked for last are proved best; None where all are, by the
+        search.
     """
+
+    proved: int | None = None
 
     def __init__(
         self, structure: Any, weights: np.ndarray, temperature: float = 1.0, n_jobs: int = 1
@@ -58,11 +66,13 @@ class TreeDecoder:
 
     def _parsed(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
         out, scores = np.zeros(rows.labels.size, np.int32), np.zeros(rows.weights.size)
+        proved = np.ones(rows.weights.size, np.uint8)
 
         def work(theta, which):
-            parse_all(self.structure, Plain(self.weights), rows, which, theta, out, scores)
+            parse_all(self.structure, Plain(self.weights), rows, which, theta, out, scores, proved)
 
         self._everywhere(rows, work, 1, False)
+        self.proved = None if self.sums else int(proved.sum())
         if not np.isfinite(scores).all():
             i = int(np.flatnonzero(~np.isfinite(scores))[0])
             raise HopefearError(
@@ -181,12 +191,13 @@ def decoder_of(structure: Any, predictor: Any, temperature: float = 1.0, n_jobs:
 
 
 @kernel
-def parse_all(structure, weights, data, which, theta, out, scores):
-    """Best trees of the sentences ``which``, and their scores."""
+def parse_all(structure, weights, data, which, theta, out, scores, proved):
+    """Best trees of the sentences ``which``, their scores, and whether they are proved best."""
     for i in which:
         x = Example(data, i)
         structure.score(x, weights, theta)
         scores[i] = best_tree(structure, x, theta, out[data.starts[i] : data.starts[i + 1]])
+        proved[i] = structure.search.is_proved(theta.space)
 
 
 @kernel

@@ -207,7 +207,7 @@ def train_phrase_model(
         "signature": learner.signature(
             **more, sharp=f"{sharp:g}", kept=kept, epochs=tuned.best_epoch, seed=seed
         ),
-        "metric": judge.signature,
+        "metric": judge.signature_for(train.n_references),
         "data": {
             "source": os.path.basename(train.source),
             "digest": data.digest,

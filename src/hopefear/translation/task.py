@@ -595,4 +595,12 @@ def compare(
     judge = judge_of(lists, metric)
     assert lists.counts is not None
     choices = [best(scores(lists, weights), lists) for weights in (first, second)]
-    return compare_lists(judge, lists.counts, lists.starts, *choices, samples=samples, seed=seed)
+    return compare_lists(
+        judge,
+        lists.counts,
+        lists.starts,
+        *choices,
+        samples=samples,
+        seed=seed,
+        n_references=lists.n_references,
+    )

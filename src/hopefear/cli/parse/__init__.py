@@ -178,6 +178,8 @@ class Parses(Surface):
             "--dictionary",
             "only features of the training trees count, and no two share a weight; slower",
         )
+        if verb == "train":
+            options.no_temperature(group)
         options.learning_jobs(group, ", of choosing heads and of parsing held-out data")
 
     def use_options(

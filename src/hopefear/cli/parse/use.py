@@ -176,6 +176,7 @@ def evaluate(
         "unknown_relations": strange,
         "order": model.kind.order,
         "tree": model.kind.name,
+        **({} if (proved := decoder.proved) is None else {"proved_best": proved}),
         "signature": metric.signature,
         "errors": tree_errors(gold, output),
         "sample": sample,
@@ -229,6 +230,9 @@ def findings(facts: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         },
         "right heads looked at": in_percent(facts, "recall"),
         "kind of trees": f"{facts['tree']}, order {facts['order']}",
+        "trees proved best": f"{facts['proved_best']:,} of {facts['sentences']:,}"
+        if "proved_best" in facts
+        else None,
         "non-zeros": f"{facts['nnz']:,}",
     }
     tables = []

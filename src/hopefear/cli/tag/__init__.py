@@ -204,12 +204,7 @@ class Tags(Surface):
             "when labels must be legal in their scheme: when tagging, in training too, or never",
         )
         if verb == "train":
-            options.flag(
-                group,
-                "--no-temperature",
-                "do not fit the temperature that makes probabilities of scores; they are then "
-                "surer or less sure than they should be",
-            )
+            options.no_temperature(group)
         options.learning_jobs(group, ", of templates and of tagging held-out data")
 
     def use_options(

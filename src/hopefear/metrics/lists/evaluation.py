@@ -96,6 +96,7 @@ def compare_lists(
     score: str | None = None,
     samples: int = 1000,
     seed: int = 1,
+    n_references: int = 1,
 ) -> Scores:
     """Is one choice of candidates better than another by more than chance?
 
@@ -118,6 +119,8 @@ def compare_lists(
         Resamples and shuffles; more make p steadier.
     seed : int
         Same seed, same result.
+    n_references : int
+        How many references candidates were compared with, -1 where lists differ; for the signature.
 
     Returns
     -------
@@ -138,7 +141,7 @@ def compare_lists(
     starts = checked_starts(starts, len(rows))
     a = rows[numbered(first, starts, "first")]
     b = rows[numbered(second, starts, "second")]
-    return paired_tests(metric, a, b, score or metric.main, samples, seed)
+    return _tests(metric, a, b, score or metric.main, samples, seed, n_references)
 
 
 class Choice(NamedTuple):
@@ -369,7 +372,9 @@ def evaluate_lists(
         baseline=_choice(metric, rows[baseline], samples, seed),
         oracle=_choice(metric, rows[oracle], samples, seed),
         worst=_choice(metric, rows[worst], samples, seed),
-        test=paired_tests(metric, rows[model], rows[baseline], metric.main, samples, seed),
+        test=_tests(
+            *(metric, rows[model], rows[baseline], metric.main, samples, seed, n_references)
+        ),
         oracle_rate=100.0 * float(np.mean(cost[model] == cost[oracle])),
         baseline_oracle_rate=100.0 * float(np.mean(cost[baseline] == cost[oracle])),
         oracle_rank=_mean_rank(model_scores, starts, oracle),
@@ -393,6 +398,21 @@ def _rows(metric: ListMetric, counts: ArrayLike | None, costs: ArrayLike | None)
             "or score given costs with the metric cost"
         )
     return np.moveaxis(columns_of(counts, metric), 0, -1)
+
+
+def _tests(
+    metric: ListMetric,
+    first: NDArray[Any],
+    second: NDArray[Any],
+    name: str,
+    samples: int,
+    seed: int,
+    n_references: int,
+) -> dict[str, Any]:
+    """Tests of two choices; their signature says the number of references, which rows do not."""
+    test = dict(paired_tests(metric, first, second, name, samples, seed))
+    signature = metric.signature_for(n_references)
+    return test | {"signature": str(test["signature"]).replace(metric.signature, signature, 1)}
 
 
 def _choice(metric: ListMetric, rows: NDArray[Any], samples: int, seed: int) -> Choice:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import Structure
+from hopefear.core.interfaces import UNRIVALLED, Structure
 from hopefear.core.workspace import Workspace
 from hopefear.structures.chain.halves import (
     join_nodes,
@@ -41,7 +42,6 @@ from hopefear.structures.chain.theta import (
     gold_path,
     is_gold,
     length,
-    limit_scores,
     mix_paths,
     no_limits,
     price_nodes,
@@ -252,8 +252,8 @@ class Chain(NamedTuple):
 
     def margin(self, x, theta, y):
         gold = gold_path(x, theta.path)
-        rival(chain_shape(self), length(x), theta.scores, theta.space, gold, y)
-        return self.lead(x, theta, y)
+        best = rival(chain_shape(self), length(x), theta.scores, theta.space, gold, y)
+        return UNRIVALLED if best == -math.inf and is_gold(x, y) else self.lead(x, theta, y)
 
     def right(self, x, y):
         return is_gold(x, y)
@@ -341,11 +341,11 @@ class Chain(NamedTuple):
     def expect_good(self, x, theta, cost, sharp, coef, mu):
         shape, T, sums = chain_shape(self), length(x), theta.sums
         price_nodes(self, x, cost, sums.prices)
+        # Nothing is wanted that is forbidden, by limits or by scores.
         copy_scores(self, T, theta.scores, 0.0, sums.scores)
         for q in range(T * self.width):
-            sums.scores.nodes[q] = -sharp * sums.prices[q]
-        if self.limits.step.size:
-            limit_scores(self, x, sums.scores)
+            if theta.scores.nodes[q] > -math.inf:
+                sums.scores.nodes[q] = -sharp * sums.prices[q]
         out = Scores(mu.nodes, mu.edges)
         value = -marginals(shape, T, sums.scores, theta.forward, out)
         value += expected_score(self, T, out, sums.scores)

@@ -20,6 +20,7 @@ from hopefear.structures.chain.searches import AStar
 from hopefear.structures.chain.theta import (
     cell,
     chain_shape,
+    is_gold,
     length,
     limit_scores,
     pair_base,
@@ -29,7 +30,15 @@ from hopefear.structures.chain.theta import (
     tables_used,
     triple_base,
 )
-from hopefear.structures.lattice import Scores, marginals, new_forward, new_scores, path_score
+from hopefear.structures.lattice import (
+    Scores,
+    marginals,
+    new_forward,
+    new_scores,
+    path_score,
+    states,
+    viterbi,
+)
 from hopefear.structures.lattice.lanes import add_to
 
 # Rows of an attribute lie all over memory: ask for them ahead of time. Measured on CoNLL-2000.
@@ -69,8 +78,7 @@ class CRFObjective:
     coordinates : int64 array
         Where the weights of the vector lie among all coordinates of the structure.
     loss, mistakes : float, int
-        At the last call: the value without penalty; sentences whose gold labels have at most half
-        of the probability.
+        At the last call: the value without penalty; sentences whose best labels are not gold.
     """
 
     def __init__(
@@ -211,7 +219,9 @@ def _turned(structure: Any, rows: Any) -> Turned:
 def _scratch(structure: Any, rows: Any) -> Scratch:
     shape, longest = chain_shape(structure), int(np.diff(rows.starts).max(initial=1))
     scores = new_scores(shape, longest)
-    return Scratch(scores, np.zeros_like(scores.edges), new_forward(shape, longest))
+    table = np.zeros(longest * states(shape), np.float32)
+    path = np.zeros(longest, np.int32)
+    return Scratch(scores, np.zeros_like(scores.edges), new_forward(shape, longest), table, path)
 
 
 def _waves(structure: Any, rows: Any) -> list[tuple[int, int, list[tuple[int, int]]]]:
@@ -263,7 +273,7 @@ class Sums(NamedTuple):
     """What one block of sentences adds up by itself."""
 
     edges: np.ndarray  # float64: label pairs, then triples for second order
-    totals: np.ndarray  # float64[2]: loss; sentences whose gold has at most half the probability
+    totals: np.ndarray  # float64[2]: loss; sentences whose best labels are not gold
 
 
 class Scratch(NamedTuple):
@@ -272,6 +282,8 @@ class Scratch(NamedTuple):
     scores: Scores
     expected: np.ndarray  # as the edges of scores
     forward: Any
+    table: np.ndarray  # float32[longest * states]
+    path: np.ndarray  # int32[longest]: the best labels
 
 
 @kernel
@@ -373,8 +385,10 @@ def expect_block(chain, data, first, last, weights, scratch, mu, base, pairs, su
         if chain.edge_attributes > 0:
             _keep_pairs(chain, T, out.edges, weight, (start - base) * width * width, pairs)
         sums.totals[0] += np.float64(weight) * loss
-        if not loss < 0.6931471805599453 and weight > 0.0:
-            sums.totals[1] += 1.0
+        # Over half of the probability is more than any other output can have.
+        if weight > 0.0 and not loss < 0.6931471805599453:
+            viterbi(shape, T, scratch.scores, scratch.table, scratch.path)
+            sums.totals[1] += not is_gold(x, scratch.path)
 
 
 @inlined

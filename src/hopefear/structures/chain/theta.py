@@ -280,11 +280,13 @@ def price_nodes(chain, x, cost, prices):
 
 @linked
 def copy_scores(chain, T, scores, factor, out):
-    """``factor`` times the scores of all parts; 0 leaves nothing of what is forbidden either."""
+    """``factor`` times the scores of all parts; what is forbidden stays so."""
     for q in range(T * chain.width):
-        out.nodes[q] = factor * scores.nodes[q] if factor != 0.0 else 0.0
+        node = scores.nodes[q]
+        out.nodes[q] = factor * node if node > -np.inf else node
     for q in range(tables_used(chain, T) * table_size(chain)):
-        out.edges[q] = factor * scores.edges[q] if factor != 0.0 else 0.0
+        edge = scores.edges[q]
+        out.edges[q] = factor * edge if edge > -np.inf else edge
 
 
 @linked

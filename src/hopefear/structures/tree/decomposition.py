@@ -66,6 +66,7 @@ class Decomposition(NamedTuple):
     sides: np.ndarray  # float64[2 * (longest + 1 + group)]: best of the left, the right side
     heads: np.ndarray  # int32[longest + 1]: the spanning tree
     spanning: SpanningSpace
+    certain: np.ndarray  # int8[1]: whether the last tree that was asked for is proved best
 
 
 def new_decomposition(longest: int, counts: Counts) -> Decomposition:
@@ -84,6 +85,7 @@ def new_decomposition(longest: int, counts: Counts) -> Decomposition:
         sides=np.zeros(2 * (longest + 1 + GROUP)),
         heads=np.zeros(longest + 1, np.int32),
         spanning=new_spanning_space(longest),
+        certain=np.zeros(1, np.int8),
     )
 
 

@@ -63,6 +63,10 @@ class TreeSearch:
     def find_tree(self, n, arcs, scores, space, heads):
         """Leave the best tree in ``heads``; returns its score, minus infinity without any tree."""
 
+    def is_proved(self, space):
+        """Whether the tree that was found last is proved best."""
+        return True
+
     def part_means(self, n, arcs, scores, space, means):
         """Expected number of every part, under ``exp(score)``; returns the logarithm of the sum."""
         return 0.0
@@ -192,8 +196,14 @@ class NonprojectiveSecond(NamedTuple):
         return new_decomposition(longest, counts)
 
     def find_tree(self, n, arcs, scores, space, heads):
-        score, _ = nonprojective_second(n, arcs, scores, self.single, self.rounds, space, heads)
+        score, certain = nonprojective_second(
+            n, arcs, scores, self.single, self.rounds, space, heads
+        )
+        space.certain[0] = certain
         return score
+
+    def is_proved(self, space):
+        return space.certain[0] != 0
 
 
 def tree_search(order: int, projective: bool, single: bool, rounds: int = 100) -> Any:

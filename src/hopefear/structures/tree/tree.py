@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import apart, component, linked
-from hopefear.core.interfaces import Structure
+from hopefear.core.interfaces import UNRIVALLED, Structure
 from hopefear.core.workspace import Workspace
 from hopefear.costs.hamming import Hamming
 from hopefear.structures.lattice import padded_width
@@ -48,9 +48,6 @@ from hopefear.structures.tree.theta import (
     soften,
     write_codes,
 )
-
-# Margin of a sentence that has one tree only.
-UNRIVALLED = 1e30
 
 
 @component(Structure)
@@ -119,7 +116,10 @@ class Tree(NamedTuple):
                 "grandparents count; use projective trees, or order 1"
             )
         if search == "risk":
-            return "expected costs are those of first-order trees; use order 1"
+            return (
+                "sums over trees and their costs are those of arcs alone, without siblings and "
+                "grandparents; use order 1"
+            )
         return "trees have no costs of their own; use the cost hamming"
 
     def workspace(self, data, loss, dtype):
@@ -422,12 +422,15 @@ def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
     for a in range(arcs.first[n + 1]):
         gold, code, total = x.data.labels[start + arcs.mod[a] - 1], arcs.head[a], 0.0
         for c in range(tree.labels):
-            total += math.exp(-sharp * cost.price(gold, code * tree.labels + c))
-        theta.trial.arcs[a] = math.log(total)
+            if theta.relations[a * width + c] > -math.inf:  # nothing is wanted that is forbidden
+                total += math.exp(-sharp * cost.price(gold, code * tree.labels + c))
+        theta.trial.arcs[a] = math.log(total) if total > 0.0 else -math.inf
     divergence -= tree.search.part_means(n, arcs, theta.trial, theta.space, theta.means)
     for a in range(arcs.first[n + 1]):
         gold, code = x.data.labels[start + arcs.mod[a] - 1], arcs.head[a]
         for c in range(tree.labels):
+            if theta.relations[a * width + c] == -math.inf:
+                continue
             good = -sharp * cost.price(gold, code * tree.labels + c)
             mean = means[a] * math.exp(good - theta.trial.arcs[a])
             values[a * width + c] += coef * mean
