@@ -29,11 +29,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.experiments.frame import find_data
 from hopefear.recipes import Scale
 from hopefear.tasks import recipe
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
+from hopefear_papers.frame import find_data
 
 SENTENCES = 1000  # of trees
 

@@ -30,7 +30,6 @@ import numpy as np
 import sequence_quality_rows as plan
 
 from hopefear.data.treebank import read_treebank
-from hopefear.experiments.sapo.plan import Problem, Reader
 from hopefear.recipes import Scale
 from hopefear.tasks import recipe
 from hopefear.tasks.parse import task as parse_task
@@ -39,6 +38,7 @@ from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.shards import MIXES, Shards
 from hopefear.training.workers import Threads
+from hopefear_papers.sapo.plan import Problem, Reader
 
 LEARNERS = ("perceptron", "sapo", "vrda")
 PASSES, MORE = 10, 15

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import small_trees
 
 from hopefear.cli import main
 from hopefear.cli.parse import corpus
@@ -17,7 +18,6 @@ from hopefear.data import cache
 from hopefear.data.treebank import read_treebank
 from hopefear.tasks import TASKS
 from hopefear.training import passes
-from tests.support import small_trees
 
 # Sums of 64 bits wrap on purpose; only plain Python tells of it.
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]

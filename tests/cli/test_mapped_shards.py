@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support import small_trees
 
 from hopefear import storage
 from hopefear.cli import main
@@ -16,7 +17,6 @@ from hopefear.cli.surface import cache_folder
 from hopefear.data import cache
 from hopefear.tasks import TASKS
 from hopefear.training import passes
-from tests.support import small_trees
 
 # Sums of 64 bits wrap on purpose; only plain Python tells of it.
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]

@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from tests.support import small_trees
 
 from hopefear.cli import main
 from hopefear.cli.parse.corpus import jackknifed, tagger_of
 from hopefear.data.treebank import read_treebank
-from tests.support import small_trees
 
 # Sums of 64 bits wrap on purpose; only plain Python tells of it.
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]

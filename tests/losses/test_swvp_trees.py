@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.small_trees import quick, small_treebank  # noqa: F401 - a fixture
 
 from hopefear.core.learner import Learner
 from hopefear.errors import CombinationError
@@ -23,7 +24,6 @@ from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.tasks.parse.task import dataset, train
 from hopefear.training.online import OnlineTrainer
-from tests.support.small_trees import quick, small_treebank  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.interpreted
 

@@ -38,10 +38,10 @@ from hopefear.tasks.classify.task import train
 from hopefear.testing import tiny_rows
 from hopefear.training import blocks
 from hopefear.training.blocks import Blocks
-from hopefear.training.bounds.steps import instrument
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.online import DivergedError, OnlineTrainer
 from hopefear.training.passes import Passes
+from hopefear_papers.theorems.steps import instrument
 
 pytestmark = pytest.mark.interpreted
 

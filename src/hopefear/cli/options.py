@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hopefear.cli.surface import Surface, surfaces
+from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, recipe
 
 
@@ -448,6 +449,27 @@ def cluster_of(args: argparse.Namespace, cores: int = 1) -> Iterator[Any]:
 
     with Runs(args.cluster, cores) as runs:
         yield runs
+
+
+def of_papers(name: str, typed: str = "") -> list[Any]:
+    """Returns what the distribution hopefear-papers brings under a name.
+
+    Parameters
+    ----------
+    name : str
+        Of its entry points.
+    typed : str
+        What the user typed that cannot do without; empty where nothing is missed.
+    """
+    from importlib.metadata import entry_points
+
+    objects = [point.load() for point in entry_points(group="hopefear.papers", name=name)]
+    if typed and not objects:
+        raise HopefearError(
+            f"{typed} comes with hopefear-papers, which is not installed; in a checkout of "
+            "hopefear: pip install ./papers"
+        )
+    return objects
 
 
 def bounds(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:

@@ -160,12 +160,17 @@ class Corpus:
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         """What ``--json`` of train adds; ``last`` are the newest values of events."""
-        theory = {name: last[name] for name in ("bound", "theory") if name in last}
+        theory = {"theory": last["theory"]} if "theory" in last else {}
         return {**self.sizes(), "skipped": self.skipped, **theory}
 
     def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
         """What train says besides scores and sizes."""
-        return {}
+        theory = result.get("theory")
+        return {"theory": theory["says"]} if theory else {}
+
+    def comparator(self, args: argparse.Namespace) -> Any:
+        """The weights that theorems compare with; None for the average so far."""
+        return None
 
     def tested_on(self, test: Any) -> str:
         """What learners are tested on, in words."""

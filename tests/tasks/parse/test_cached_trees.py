@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support import small_trees
 
 from hopefear.data.cache import cache_header, open_cache, source_of
 from hopefear.data.treebank import Treebank, parse_treebank, read_treebank
@@ -16,7 +17,6 @@ from hopefear.tasks.parse.cached import TreeCache, completed
 from hopefear.tasks.parse.model import ParseModel
 from hopefear.tasks.parse.task import dataset, train
 from hopefear.training import passes
-from tests.support import small_trees
 
 # Sums of 64 bits wrap on purpose; only plain Python tells of it.
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from tests.support import small_trees
 
 from hopefear.core.workspace import Example
 from hopefear.errors import HopefearError
 from hopefear.features.arcs import naming
 from hopefear.tasks.parse.task import dataset, train
-from tests.support import small_trees
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
 quick = small_trees.quick

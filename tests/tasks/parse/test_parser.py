@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
+from tests.support import small_trees
 
 import hopefear
 from hopefear import Parser
 from hopefear.tasks.estimator import ArgumentError
-from tests.support import small_trees
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
 quick = small_trees.quick

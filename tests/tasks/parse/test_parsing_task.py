@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support import small_trees
+from tests.support.small_trees import small_treebank
 
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.arcs.naming import Sentence
@@ -11,8 +13,6 @@ from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.recipes import TREE_RECIPES, Recipe
 from hopefear.tasks.parse import explaining, task
 from hopefear.tasks.parse.model import ParseModel
-from tests.support import small_trees
-from tests.support.small_trees import small_treebank
 
 pytestmark = pytest.mark.interpreted
 
