@@ -272,8 +272,7 @@ def _summary(page: Page, runs: Sequence[Run]) -> None:
             ("nnz", "non-zeros"),
             ("mean_abs_weight", "mean |w|"),
             ("seconds", "seconds"),
-            ("rounds", "rounds of shards"),
-            ("sent", "bytes between shards"),
+            ("merges", "merges of shards"),
             ("waited", "seconds shards waited"),
         )
         if any(run.last(key) is not None for run in runs)

@@ -253,12 +253,11 @@ def train(
     start : float array, optional
         Weights of all coordinates that a batch learner starts from.
     n_jobs : int
-        Threads for evaluation, batch learners and those that take blocks of examples; the model
-        does not depend on it.
+        Threads for evaluation and batch learners; the model does not depend on it.
     on_event, trace, checkpoints, resume, dtype
         As in :func:`hopefear.training.loop.fit`.
     shards : int or Shards, optional
-        Learn on so many shards of the data side by side, merged after every pass unless told; see
+        Learn on so many shards of the data side by side, merged after every epoch unless told; see
         :class:`hopefear.training.shards.Shards`.
     calibrate : bool
         False: no temperature is fitted, and scores count as log probabilities as they are.
@@ -275,7 +274,6 @@ def train(
     name, build, parameters = builder(task, learner, params or {}, data)
     structure, learner = task.composed(passes, build, parameters)
     task.check_together(structure, learner, data)
-    passes.align(getattr(learner, "block", 1))
     if start is not None and not learner.batch:
         raise HopefearError(
             f"{name} learns online, and only batch learners start from given weights; "
@@ -292,7 +290,7 @@ def train(
     shards = None if shards is None else Shards.of(shards)
     split = {} if shards is None else shards.words(learner)
     if shards is not None:
-        shards.cut(passes)
+        passes.cut(shards.n)  # which blocks there are is part of what is learned
     origin = None if start is None else fingerprint(np.asarray(start, np.float64).tobytes())
     more = {
         "start": origin,

@@ -91,9 +91,6 @@ class Observed(NamedTuple):
     def now(self, memory):
         return totals_now(memory.account)
 
-    def alone(self):
-        return True  # norms are summed over coordinates
-
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         kept_now = self.readout.now(memory.kept)
         self.readout.touch(memory.kept, kept_now, j, g, m0, r0, f0, m1, r1, f1)

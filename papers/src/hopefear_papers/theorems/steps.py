@@ -58,11 +58,6 @@ def instrument(
     >>> type(instrument(Binary(3), RECIPES["pa"].build(), None)).__name__
     'MeasuredMIRA'
     """
-    if learner.block > 1:
-        raise CombinationError(
-            f"block={learner.block} and bounds: theorems are on learners that search every example "
-            "under the newest weights; use block=1, or leave out the bounds"
-        )
     if isinstance(learner.rule, RDA):
         return Watched(structure, learner, rows, comparator)
     kinds = {SWVP: MeasuredSWVP, SAPO: MeasuredSAPO}
