@@ -59,10 +59,10 @@ format: $(VENV)/.ready-dev ## put the source in its usual shape
 docs: $(VENV)/.ready-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-wheel: $(VENV)/.ready ## build a wheel that brings its compiled kernels into dist/
+wheel: $(VENV)/.ready ## build a wheel that brings its compiled kernels, and that of the papers, into dist/
 	$(BIN)/python tools/ship_kernels.py build/kernels
 	rm -f dist/*.whl
-	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist .
+	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist . ./papers
 
 release-check: wheel $(VENV)/.ready-dev ## build what is published, install each into an empty environment and try it there
 	$(BIN)/python tools/release_check.py
@@ -79,15 +79,15 @@ clean: ## remove the environment and everything built
 	$(PYTHON) -m venv $*
 
 # One stamp for each set of packages, so that a demo does not wait for test tools.
-$(VENV)/.ready: pyproject.toml | $(BIN)/python
-	$(VENV)/$(PIP) .
+$(VENV)/.ready: pyproject.toml papers/pyproject.toml | $(BIN)/python
+	$(VENV)/$(PIP) . --editable papers
 	@touch $@
 
 # This release of PyTorch comes without gigabytes for GPUs.
-$(EXTRAS)/.ready: pyproject.toml | $(EXTRAS)/bin/python
-	$(EXTRAS)/$(PIP) '.[neural,ray,serve,neighbours,zstd,bench,docs,dev]' torch==2.13.0
+$(EXTRAS)/.ready: pyproject.toml papers/pyproject.toml | $(EXTRAS)/bin/python
+	$(EXTRAS)/$(PIP) '.[neural,ray,serve,neighbours,zstd,bench,docs,dev]' --editable papers torch==2.13.0
 	@touch $@
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
-	$(VENV)/$(PIP) '.[$*]'
+	$(VENV)/$(PIP) '.[$*]' --editable papers
 	@touch $@

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from hopefear.data.token_files import read_sentences
-from hopefear.experiments.frame import find_data
 from hopefear.losses.ramp import Ramp
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.tasks.tag.task import Tagging, dataset, scores, train
 from hopefear.training.batch import LossObjective
+from hopefear_papers.frame import find_data
 
 ROWS: dict[str, tuple[str, dict[str, Any], int]] = {
     "online": ("ssvm", {}, 10),

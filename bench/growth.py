@@ -1,8 +1,7 @@
-"""How time and memory grow: with examples, features, labels, candidates, words and shards.
+"""How time and memory grow: with examples, features, labels, candidates and words.
 
     python bench/growth.py                     # all curves, in processor time
     python bench/growth.py --only chain-labels sentence-words
-    python bench/growth.py --shards            # wall time of a pass: the machine must be idle
 
 Every point is a process of its own with random data, which is forked when kernels are compiled.
 ``seconds`` is the processor time of a pass, the least of three; ``mb`` the most that was resident
@@ -10,8 +9,6 @@ while there was data, state and pass, above what was there before. ``exponent`` 
 line through the logarithms of the upper half of a curve, where constants no longer matter, beside
 that of the theory; ``time`` and ``memory`` have one each.
 
-``--shards`` measures passes on 1, 2 and 4 shards on ``--cores`` cores, fits the model of
-docs/scale.md to them, and compares what it says of 1 to 16 shards with what is measured.
 """
 
 from __future__ import annotations
@@ -32,7 +29,6 @@ from hopefear.recipes import Scale
 from hopefear.tasks import recipe
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
-from hopefear.training.shards import Shards
 
 PER_ROW = 20
 LEAST = 3  # passes of a point
@@ -131,13 +127,7 @@ LEARNER = "perceptron"
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", nargs="+", choices=CURVES, default=list(CURVES), metavar="CURVE")
-    parser.add_argument("--shards", action="store_true", help="passes on shards, and their model")
-    parser.add_argument("--cores", type=int, default=2, metavar="N")
     chosen = parser.parse_args()
-    if chosen.shards:
-        for line in sharded(chosen.cores):
-            print(json.dumps(line), flush=True)
-        return
     for name in chosen.only:
         print(json.dumps({"curve": name, **grown(CURVES[name])}), flush=True)
 
@@ -199,59 +189,6 @@ def exponent(sizes: Sequence[int], values: Sequence[float]) -> float:
     n = max(3, (len(sizes) + 1) // 2)
     x, y = np.log(sizes[-n:]), np.log(np.maximum(values[-n:], 1e-9))
     return round(float(np.polyfit(x, y, 1)[0]), 2)
-
-
-def sharded(cores: int) -> Any:
-    """Passes on shards, beside what a model says that was fitted to the first of them.
-
-    A pass of K shards on c cores searches n examples at s seconds each, K / c shards one after the
-    other, and then merges: every shard tells d coordinates at m seconds each, one after the other.
-    """
-    problem = sentences(8000, 25, 22)
-    learner = recipe("sapo", problem.task).build(Scale(n=len(problem.data)))
-    measured = {k: shard_pass(problem, learner, k) for k in (1, 2, 4, 8, 16)}
-    searched = measured[1][0]
-    slope, merge = fitted({k: measured[k][0] for k in (2, 4)}, searched, cores)
-    for k, (seconds, waited) in measured.items():
-        said = searched if k == 1 else predicted(k, searched, slope, merge, cores)
-        yield {
-            "shards": k,
-            "seconds": round(seconds, 4),
-            "predicted": round(said, 4),
-            "off": round(said / seconds - 1, 3),
-            "waited": round(waited, 4),
-        }
-
-
-def shard_pass(problem: Problem, learner: Any, k: int) -> tuple[float, float]:
-    """(wall seconds of a pass, seconds that shards waited), the least of some."""
-    passes, best = Passes(problem.data, seed=1), (np.inf, 0.0)
-    if k == 1:
-        trainer: Any = OnlineTrainer(problem.structure, learner)
-    else:
-        trainer = Shards(k).trainer(problem.structure, learner, passes)
-    for epoch in range(6):
-        waited = getattr(trainer, "waited", 0.0)
-        started = time.perf_counter()
-        trainer.learn_pass(passes, epoch)
-        seconds = time.perf_counter() - started
-        if epoch and seconds < best[0]:
-            best = seconds, getattr(trainer, "waited", 0.0) - waited
-    trainer.close()
-    return best
-
-
-def fitted(measured: dict[int, float], searched: float, cores: int) -> tuple[float, float]:
-    """How much slower search is beside other shards, and seconds of a merge for each shard."""
-    ks = np.array(list(measured))
-    rows = np.column_stack([searched / np.minimum(ks, cores), ks])
-    slope, merge = np.linalg.lstsq(rows, np.array(list(measured.values())), rcond=None)[0]
-    return float(slope), float(merge)
-
-
-def predicted(k: int, searched: float, slope: float, merge: float, cores: int) -> float:
-    """Seconds of a pass on ``k`` shards."""
-    return slope * searched / min(k, cores) + merge * k
 
 
 if __name__ == "__main__":

@@ -23,13 +23,13 @@ import torch
 import torchcrf
 
 from hopefear.data.token_files import read_sentences
-from hopefear.experiments.frame import find_data
 from hopefear.neural.trainer import NetworkTrainer
 from hopefear.structures.chain.searches import search_named
 from hopefear.tasks import recipe
 from hopefear.tasks.tag.model import chain_of
 from hopefear.tasks.tag.task import dataset
 from hopefear.training.passes import Passes
+from hopefear_papers.frame import find_data
 
 Criterion = Callable[..., torch.Tensor]
 

@@ -25,7 +25,6 @@ import numpy as np
 from hopefear.core.learner import Learner
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.lists.files import read_lists
-from hopefear.experiments.frame import find_data
 from hopefear.metrics.lists import metric_named
 from hopefear.recipes import LIST_RECIPES
 from hopefear.recipes.scales import scale_of
@@ -34,6 +33,7 @@ from hopefear.tasks import recipe
 from hopefear.tasks.rerank import task as reranking
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.ranking import Ranker
+from hopefear_papers.frame import find_data
 
 METRIC = metric_named("parseval")
 PARTS = ("train", "dev", "test")

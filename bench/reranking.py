@@ -27,9 +27,9 @@ import reranking_lists as lists
 import reranking_passes as passes
 import reranking_whole as whole
 
-from hopefear.experiments.frame import find_files
-from hopefear.experiments.parses import FILES, FOLDER
 from hopefear.tasks.rerank.task import train
+from hopefear_papers.frame import find_files
+from hopefear_papers.parses import FILES, FOLDER
 
 QUICK = lists.Size(30, 1_500, 30, 150, 1_500)
 SEEDS = 3

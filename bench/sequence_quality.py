@@ -27,11 +27,11 @@ import sequence_quality_rows as plan
 from sequence_quality_rows import Row
 
 from hopefear.errors import HopefearError
-from hopefear.experiments.frame import KeptRuns, find_data
-from hopefear.experiments.sapo.plan import Problem, Reader
 from hopefear.recipes import Scale
 from hopefear.tasks import recipe
 from hopefear.tasks.tag.task import train
+from hopefear_papers.frame import KeptRuns, find_data
+from hopefear_papers.sapo.plan import Problem, Reader
 
 QUICK = (300, 200)  # sentences of training and test
 QUICK_PASSES = 2

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from hopefear.experiments.sapo.plan import FULL, Task
+from hopefear_papers.sapo.plan import FULL, Task
 
 CORPORA = dict(zip(("conll2000", "ewt", "genia", "jnlpba"), FULL.tasks, strict=True))
 BEST_CHUNKER = 94.0

@@ -29,7 +29,7 @@ import sequences_passes as ours
 import sequences_whole as whole
 from crfsuite_reference import Reference
 
-from hopefear.experiments.frame import find_data
+from hopefear_papers.frame import find_data
 
 QUICK = (400, 200)  # sentences of training and test
 

@@ -22,8 +22,6 @@ import numpy as np
 
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.moses.lists import TuningLists
-from hopefear.experiments.frame import find_files
-from hopefear.experiments.translations import FOLDER, METRIC
 from hopefear.metrics.lists import compare_lists
 from hopefear.recipes.scales import scale_of
 from hopefear.tasks.rerank.judging import counts_of
@@ -32,6 +30,8 @@ from hopefear.translation.lists import read
 from hopefear.translation.recipes import TUNE_RECIPES, TuneRecipe
 from hopefear.translation.task import start_weights
 from hopefear.translation.tuners.problem import TuningProblem
+from hopefear_papers.frame import find_files
+from hopefear_papers.translations import FOLDER, METRIC
 
 TESTS = ("test_2016_flickr", "test_2017_flickr")
 SEEDS = (1, 2, 3)

@@ -25,14 +25,14 @@ import common
 import numpy as np
 
 from hopefear.data.files import open_bytes
-from hopefear.experiments.frame import find_files
-from hopefear.experiments.translations import FOLDER, METRIC
 from hopefear.recipes.scales import scale_of
 from hopefear.translation.features import learned
 from hopefear.translation.lists import read
 from hopefear.translation.recipes import TUNE_RECIPES
 from hopefear.translation.task import start_weights
 from hopefear.translation.tuners.problem import TuningProblem
+from hopefear_papers.frame import find_files
+from hopefear_papers.translations import FOLDER, METRIC
 
 STARTS = 20
 PASSES = 10

@@ -5,8 +5,8 @@
 
 What is tried runs in empty environments, outside the checkout, so that neither a package of ours
 nor one that only development brings can be there by accident. Every module is imported, every task
-trained, evaluated and asked; first commands must not wait for the compiler. The archives are left
-in dist/.
+trained, evaluated and asked; first commands must not wait for the compiler. The papers' wheel is
+tried there too. The archives are left in dist/.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ FIRST = (
     (5.0, "tune --nbest nbest.txt --refs refs.txt --weights weights.txt"),
     (5.0, "evaluate --weights weights.txt --nbest nbest.txt --refs refs.txt"),
 )
+BOUNDS = "train classify --train income-train.svm --learner vrda --bounds --model v.model --quiet"
 TRIES = 3
 
 
@@ -84,15 +85,18 @@ def main() -> None:
     for old in dist.glob("*.tar.gz"):
         old.unlink()
     run(sys.executable, "-m", "build", "--sdist", "--outdir", dist, ROOT)
-    (archive,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
+    (archive,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("hopefear-*.whl")
+    (papers,) = dist.glob("hopefear_papers-*.whl")
     check_contents(archive)
     if (size := wheel.stat().st_size / 1e6) > MEGABYTES:
         raise SystemExit(f"release_check: {wheel.name} has {size:.0f} MB, more than {MEGABYTES}")
     with tempfile.TemporaryDirectory(prefix="release-") as temporary:
         folder = args.keep or Path(temporary)
-        try_commands(*installed(wheel, folder / "wheel"))
+        work, variables = installed(wheel, folder / "wheel")
+        try_commands(work, variables)
+        try_papers(papers, work, variables)
         try_demo(*installed(archive, folder / "archive"))
-    print(f"good: {archive.name}, {wheel.name} ({size:.0f} MB)")
+    print(f"good: {archive.name}, {wheel.name} ({size:.0f} MB), {papers.name}")
 
 
 def check_versions() -> None:
@@ -155,6 +159,18 @@ def try_commands(work: Path, variables: dict[str, str]) -> None:
             late.append(command)
     if late:
         raise SystemExit(f"release_check: took too long: {'; '.join(late)}")
+
+
+def try_papers(wheel: Path, work: Path, variables: dict[str, str]) -> None:
+    """Ask for the papers without their package, which must name it, and then with it."""
+    words = ("hopefear", "reproduce", "swvp-synthetic", "--quick", "--out", "papers")
+    answer = subprocess.run(words, cwd=work, env=variables, capture_output=True, text=True)
+    if answer.returncode != 1 or "hopefear-papers" not in answer.stderr:
+        raise SystemExit(f"release_check: without hopefear-papers it says: {answer.stderr}")
+    pip = ("python", "-m", "pip", "install", "--disable-pip-version-check", "--quiet")
+    run(*pip, "--no-deps", wheel, cwd=work, env=variables)
+    run(*words, cwd=work, env=variables)
+    run("hopefear", *BOUNDS.split(), cwd=work, env=variables, stdout=subprocess.DEVNULL)
 
 
 def optional_modules() -> list[str]:

@@ -30,7 +30,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 PARAMETER = re.compile(r"(?<![\w-])-p ([a-z]\w*)=")
 # Style sheets have variables of this form; experiments are scripts of their own; commands that run
 # are no messages.
-ELSEWHERE = ("report/", "experiments/", "cli/warm_up.py", "cli/demo.py")
+ELSEWHERE = ("report/", "cli/warm_up.py", "cli/demo.py")
 
 
 @cache

@@ -15,7 +15,6 @@ import pytest
 
 import hopefear as package
 from hopefear.cli import main
-from hopefear.core import machine_code
 from hopefear.data.generators import sparse_linear
 from hopefear.data.write_svmlight import write_svmlight
 
@@ -83,23 +82,6 @@ def test_predict_on_a_small_file_is_quick(folder):
     argv = ["predict", "--model", folder / "a.model", "--input", folder / "train2.svm"]
     assert cpu_seconds(*argv, times=2) < 1.0
     assert hopefear(*argv).stdout == (folder / "a.txt").read_text()
-
-
-@pytest.mark.skipif(not machine_code.RUNS_HERE, reason="numba loads code on this machine")
-def test_what_was_compiled_once_runs_without_the_compiler(folder, tmp_path):
-    train = ["train", "classify", "--quiet", "--train", folder / "train2.svm"]
-    predict = ["predict", "--model", folder / "a.model", "--input", folder / "train2.svm"]
-    for argv in ([*train, "--model", tmp_path / "b.model"], predict):
-        code = (
-            f"import sys; from hopefear.cli import main; main({[str(a) for a in argv]!r}); "
-            "print(*sys.modules, file=sys.stderr)"
-        )
-        for _ in range(2):  # the first may have to compile
-            answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                                    timeout=120, env=environment())  # fmt: skip
-        loaded = {name.split(".")[0] for name in answer.stderr.split()}
-        assert "numpy" in loaded and not loaded & {"numba", "llvmlite", "scipy", "rich"}
-    assert (tmp_path / "b.model").read_bytes() == (folder / "a.model").read_bytes()
 
 
 def test_rich_is_only_for_terminals(folder):
@@ -220,7 +202,6 @@ KILLS = 4
 KILLER = """
 import json, os, random, signal, sys, time
 from hopefear.cli import main
-from hopefear.core import machine_code
 
 configurations, kills, seed = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 rng = random.Random(seed)

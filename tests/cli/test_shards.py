@@ -5,10 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 
-import numpy as np
 import pytest
-
-from hopefear import storage
 
 pytestmark = pytest.mark.interpreted
 
@@ -50,57 +47,23 @@ def test_every_task_learns_on_shards(run, folder, task):
     small = ("--order", 1, "--features", "light", "--hash-bits", 10) if task == "parse" else ()
     words = ("train", task, "--train", file, "--epochs", 2, "--json", "--quiet", *small)
     learner = ("--learner", "perceptron", "--shards", 2, "--run", "log")
-    status, out, err = run(*words, *learner, "--model", "threads", "--rounds", 2)
+    status, out, err = run(*words, *learner, "--model", "threads", "--merges", 2)
     assert status == 0, err
-    assert "shards:2|mix:moved|rounds:2" in json.loads(out)["signature"]
+    assert "shards:2|merge:mean-of-updated|merges:2" in json.loads(out)["signature"]
     events = (folder / "log" / "events.jsonl").read_text().splitlines()
-    assert json.loads(events[-1])["rounds"] == 4
-    more = ("--workers", "processes", "--rounds", 2)
-    status, _, err = run(*words, *learner, "--model", "processes", *more)
+    assert json.loads(events[-1])["merges"] == 4
+    status, _, err = run(*words, *learner, "--model", "again", "--merges", 2)
     assert status == 0, err
-    assert (folder / "threads").read_bytes() == (folder / "processes").read_bytes()
-
-
-@pytest.mark.parametrize("task", FILES)
-def test_every_task_has_blocks_that_shards_search_together(run, folder, task):
-    file = "parse.conllu" if task == "parse" else task
-    small = ("--order", 1, "--features", "light", "--hash-bits", 10) if task == "parse" else ()
-    words = ("train", task, "--train", file, "--epochs", 2, "--json", "--quiet", *small)
-    learner = ("--learner", "perceptron", "-p", "block=3")
-    signatures = set()
-    for more in ((), ("--shards", 2, "--mix", "blocks", "--workers", "processes")):
-        status, out, err = run(*words, *learner, *more, "--model", f"m{len(more)}")
-        assert status == 0, err
-        signatures.add(json.loads(out)["signature"])
-    assert len(signatures) == 1
-    alone, together = (
-        storage.unpack((folder / name).read_bytes(), kind="model", name=name)[1]
-        for name in ("m0", "m6")
-    )
-    assert alone.keys() == together.keys()
-    assert all(np.array_equal(alone[name], together[name]) for name in alone)
-
-
-def test_shards_learn_in_blocks(run, folder):
-    words = ("train", "tag", "--train", "tag", "--epochs", 2, "--json", "--quiet")
-    learner = ("--learner", "perceptron", "--shards", 2, "-p", "block=2")
-    status, out, err = run(*words, *learner, "--model", "threads", "--jobs", 2)
-    assert status == 0, err
-    assert "|block:2|" in json.loads(out)["signature"]
-    status, _, err = run(*words, *learner, "--model", "processes", "--workers", "processes")
-    assert status == 0, err
-    assert (folder / "threads").read_bytes() == (folder / "processes").read_bytes()
+    assert (folder / "threads").read_bytes() == (folder / "again").read_bytes()
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--mix", "uniform"), "--mix is about shards: give --shards N too"),
-        (("--select", 5), "--select is about shards"),
-        (("--shards", 2, "--cluster-folder", "x"), "--cluster-folder needs --cluster"),
-        (("--shards", 2, "--cluster", "auto", "--workers", "threads"), "give one"),
+        (("--merge", "mean"), "--merge is about shards: give --shards N too"),
+        (("--max-features", 5), "--max-features is about shards"),
+        (("--cluster", "auto"), "--cluster is about shards"),
         (("--shards", 0), "must be at least 1"),
-        (("--mix", "blocks"), "give --shards N too"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(run, folder, words, message):

@@ -260,7 +260,6 @@ def test_standard_input_is_a_stream_by_itself(tmp_path, standard_input, capsys) 
         (("--epochs", "2"), "--epochs 2 needs data that can be read again"),
         (("--no-shuffle",), "--no-shuffle needs data that can be read again"),
         (("--learner", "ssvm-bcfw"), "ssvm-bcfw learns from all data at once"),
-        (("-p", "block=4"), "block=4 would make the model depend on how lines come"),
         (("--values", "tfidf"), "--values tfidf needs all of it"),
         (("--class-weight", "balanced"), "--class-weight balanced needs all of it"),
     ],

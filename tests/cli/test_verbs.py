@@ -100,17 +100,17 @@ def test_bounds_are_shown_and_hold(run, folder):
                            "--bounds", "--run", "runs/bounds", "--model", "b.model",
                            "--json", "--epochs", 2)  # fmt: skip
     assert status == 0 and "Theorem 1" in err
-    bound = json.loads(out)["bound"]
+    bound = json.loads(out)["theory"]
     assert bound["holds"] and bound["mistakes"] <= bound["theorem1"]
     events = [json.loads(line) for line in _lines(folder / "runs/bounds")]
-    assert len(events) == 40 and all(e["bound"]["holds"] for e in events)
+    assert len(events) == 40 and all(e["theory"]["holds"] for e in events)
     run("train", "classify", "--train", "train2.svm", "--learner", "vrda", "--model", "nb.model",
         "--epochs", 2)  # fmt: skip
     assert (folder / "b.model").read_bytes() == (folder / "nb.model").read_bytes()
     status, out, _ = run("train", "classify", "--train", "train2.svm", "--learner", "vrda",
                          "--bounds", "--comparator", "nb.model", "--model", "b2.model",
                          "--json")  # fmt: skip
-    assert status == 0 and json.loads(out)["bound"]["holds"]
+    assert status == 0 and json.loads(out)["theory"]["holds"]
     status, _, err = run("train", "classify", "--train", "train2.svm", "--bounds", "--model", "x")
     assert status == 1 and "RDA" in err
 
@@ -250,6 +250,21 @@ def test_learners_lists_all_with_effects(run):
 
     status, _, err = run("learners", "tgg")
     assert status == 1 and "did you mean 'tg'" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "reproduce sapo --out o",
+        "reproduce --help",
+        "train classify --train train2.svm --bounds --model x",
+    ],
+)
+def test_without_the_papers_their_commands_say_where_they_are(run, monkeypatch, words):
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
+    status, out, err = run(*words.split())
+    assert status == 1 and not out
+    assert "hopefear-papers, which is not installed" in err.strip().splitlines()[-1]
 
 
 def test_reproduce_names_its_experiments(run):

@@ -10,16 +10,17 @@ from reference import close, exact_weights, random_problem, replay, stepwise
 from hopefear.core.learner import Learner, describe
 from hopefear.errors import HopefearError
 from hopefear.losses.logistic import Logistic
-from hopefear.readouts import averaged, observed
+from hopefear.readouts import averaged
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
-from hopefear.readouts.observed import Observed
 from hopefear.readouts.voted import Voted
 from hopefear.rules.fobos import FOBOS
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary
 from hopefear.training import online
 from hopefear.training.online import OnlineTrainer
+from hopefear_papers.theorems import observed
+from hopefear_papers.theorems.observed import Observed
 
 ORDER = np.random.default_rng(0).permutation(np.tile(np.arange(30), 3))
 FORGETFUL = {

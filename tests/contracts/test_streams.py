@@ -16,11 +16,11 @@ from hopefear.losses.hinge import Hinge
 from hopefear.losses.logistic import Logistic
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
-from hopefear.readouts.observed import Observed
 from hopefear.readouts.voted import Voted
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.training import online
 from hopefear.training.online import OnlineTrainer
+from hopefear_papers.theorems.observed import Observed
 
 # Signs and places are drawn by hypothesis, sizes by a generator: no exact ties but those of zeros.
 LOSSES = [Hinge(asked=0.7), Logistic(), Exponential(limit=1)]

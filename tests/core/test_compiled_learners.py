@@ -27,11 +27,11 @@ from hopefear.losses.squared_hinge import SquaredHinge
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
-from hopefear.readouts.observed import Observed
 from hopefear.readouts.voted import Voted
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.training.online import DivergedError, OnlineTrainer
+from hopefear_papers.theorems.observed import Observed
 
 TWO, FOUR = Binary(12, bias=0.6180339887), Multiclass(12, 4)
 # Every rule, loss, readout and structure at least once.

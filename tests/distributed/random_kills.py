@@ -22,9 +22,9 @@ from ray_program import node
 
 LIMIT = 120.0
 WAYS = {
-    "moved": "--learner vrda --rounds 2",
-    "blocks": "--learner vrda --mix blocks -p block=16",
-    "mapped": "--learner vrda --mix blocks -p block=16 --cache caches",
+    "updated": "--learner vrda --merges 2",
+    "mean": "--learner sgd --merge mean",
+    "sum": "--learner vrda --merge sum --merges 3 --max-features 40",
 }
 
 

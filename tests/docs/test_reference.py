@@ -11,7 +11,7 @@ from doc_pages import ROOT
 
 import hopefear
 
-PROGRAMS = {"__main__", "cli", "experiments"}
+PROGRAMS = {"__main__", "cli"}
 PUBLIC = {module.name for module in pkgutil.iter_modules(hopefear.__path__)} - PROGRAMS
 
 

@@ -9,19 +9,6 @@ from hopefear.report import load_run, run_report
 
 pytestmark = pytest.mark.interpreted
 
-BOUND = {
-    "mistakes": 7,
-    "theorem1": 20.5,
-    "corollary1": 0.33,
-    "delta": 0.1,
-    "delta_bar": 0.2,
-    "R": 1.0,
-    "G": 1.0,
-    "comparator_norm": 3.0,
-    "comparator_loss": 2.0,
-    "regime": "under",
-}
-
 
 def event(epoch, **more):
     return {
@@ -51,7 +38,7 @@ def make(folder, events, tail="", **settings):
 
 
 def test_report_shows_runs_side_by_side(tmp_path):
-    a = make(tmp_path / "first", [event(e, bound=BOUND) for e in (1, 2, 3)])
+    a = make(tmp_path / "first", [event(e) for e in (1, 2, 3)])
     b = make(tmp_path / "second", [event(e) for e in (1, 2)], learner="rda")
     run_report([a, b], tmp_path / "out.html")
     text = (tmp_path / "out.html").read_text(encoding="utf-8")
@@ -60,27 +47,31 @@ def test_report_shows_runs_side_by_side(tmp_path):
         "While training",
         "On development data",
         "Settings",
-        "Mistakes against the bounds",
         "Training mistakes",
         "Sparsity",
         "Development accuracy",
-        "Theorem 1",
-        "Corollary 1",
         "What the runs share",
     ):
         assert title in text
     assert "<strong>83.0</strong>" in text
     assert "sig|seed:1" in text
-    assert ">under<" in text
     assert "did not see the same data" not in text
 
 
-def test_one_run_without_dev_or_bounds(tmp_path):
+def test_sections_of_others_stand_before_the_settings(tmp_path):
+    run = make(tmp_path / "run", [event(1)])
+    add = lambda page, runs: page.section(f"Seen by a guest: {runs[0].name}")  # noqa: E731
+    run_report([run], tmp_path / "out.html", [add])
+    text = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "While training" in text.partition("Seen by a guest: run")[0]
+    assert "Settings" in text.rpartition("Seen by a guest: run")[2]
+
+
+def test_one_run_without_dev(tmp_path):
     events = [{"epoch": 1, "mistakes": 3}, {"epoch": 2, "mistakes": 5}]
     page = run_report([make(tmp_path / "r", events)], tmp_path / "o.html").html()
     assert "mistakes so far against passes" in page
     assert "On development data" not in page
-    assert "bounds" not in page
 
 
 def test_a_torn_last_line_is_left_out_and_said(tmp_path):
@@ -149,7 +140,7 @@ def test_equal_folder_names_are_told_apart(tmp_path):
 
 def test_strange_values_do_no_harm(tmp_path):
     events = [
-        event(1, loss=float("nan"), nnz="many", dev=None, bound=[]),
+        event(1, loss=float("nan"), nnz="many", dev=None),
         event(2, mistakes=10**400, dev={"f1": "x", "<b>": 3}),
         {"note": "no clock"},
     ]

@@ -22,7 +22,6 @@ from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.weighted_log import WeightedLog
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
-from hopefear.readouts.observed import Observed
 from hopefear.readouts.voted import Voted
 from hopefear.rules.adagrad import AdaGrad
 from hopefear.rules.adagrad_rda import AdaGradRDA
@@ -35,6 +34,7 @@ from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
 from hopefear.structures.classes import Binary, Multiclass
+from hopefear_papers.theorems.observed import Observed
 
 LOSSES = [
     Perceptron(),

@@ -106,18 +106,13 @@ def pull(structure: Any, w: np.ndarray, x: np.ndarray, gold: int) -> tuple[float
 
 
 def replay(structure: Any, learner: Learner, problem: Problem, order: np.ndarray) -> Trace:
-    """Train the oracle and keep a copy of its weights after every example.
-
-    Examples of a block are pulled under the weights of its beginning.
-    """
+    """Train the oracle and keep a copy of its weights after every example."""
     rule = dense_rule(learner.rule, structure.n_coordinates())
     loss = dense_loss(learner.loss)
     snapshots, ended, longest, mistakes, updates, total = [], [], 0.0, 0, 0, 0.0
-    for n, i in enumerate(order):
-        if n % learner.block == 0:
-            seen = rule.w.copy()
+    for i in order:
         importance = float(problem.rows.weights[i])
-        z, direction = pull(structure, seen, problem.X[i], problem.rows.labels[i])
+        z, direction = pull(structure, rule.w, problem.X[i], problem.rows.labels[i])
         value, force = (importance * part for part in loss(z))
         mistaken = z <= 0 and importance > 0
         mistakes, total = mistakes + mistaken, total + value

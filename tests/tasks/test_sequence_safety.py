@@ -21,7 +21,6 @@ from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.swvp import SWVP
 from hopefear.readouts.last import Last
-from hopefear.readouts.observed import Observed
 from hopefear.readouts.voted import Voted
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
@@ -30,6 +29,7 @@ from hopefear.tasks.tag.model import SequenceModel
 from hopefear.tasks.tag.task import dataset, train
 from hopefear.training.online import DivergedError, OnlineTrainer
 from hopefear.training.predictors import VotedPredictor, predictor_from_arrays
+from hopefear_papers.theorems.observed import Observed
 
 pytestmark = pytest.mark.interpreted
 

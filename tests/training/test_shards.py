@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from learner_catalogue import FEW_RULES, RULES, natural_loss
-from shards_apart import WIDE, merged_both_ways
+from learner_catalogue import RULES, natural_loss
 from sklearn.base import clone
 
 from hopefear import Classifier
@@ -16,8 +14,6 @@ from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.hinge import Hinge
-from hopefear.losses.log import Log
-from hopefear.losses.sapo import SAPO
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.rules.adagrad_rda import AdaGradRDA
@@ -26,16 +22,12 @@ from hopefear.rules.confidence import ConfidenceWeighted
 from hopefear.rules.fobos import FOBOS
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
-from hopefear.structures.chain.chain import Chain
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks.classify.task import train
-from hopefear.testing import tiny_rows
-from hopefear.training.changes import Sparse
 from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.marks import octets_of
+from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
-from hopefear.training.shards import MIXES, Shards
-from hopefear.training.workers import Shard, Share, folded
+from hopefear.training.shards import MERGES, Shards, ShardTrainer, merge_into, tree_sum
 
 pytestmark = pytest.mark.interpreted
 
@@ -64,31 +56,18 @@ def copied(state):
     return type(state)(*(array.copy() for array in state))
 
 
-def changes(rule, base, state, share, clock):
-    out = np.zeros((rule.change_size(), SIZE))
-    for j in range(SIZE):
-        change = rule.change(base, j, state, j, share, state.clock, clock)
-        out[:, j] = change[: len(out)]
-        assert not any(change[len(out) :])
-    return out
-
-
 def merged(rule, base, ends, shares, before):
-    """What shards come to that ended with these states and ticks."""
+    """The state and ticks of shards that ended with these states and ticks."""
     t = before + round(sum(s * (t - before) for s, (_, t) in zip(shares, ends, strict=True)))
     clock = rule.merged_clock(base, [state.clock for state, _ in ends], shares, t)
-    change = folded(
-        [
-            changes(rule, base, state, share, clock)
-            for share, (state, _) in zip(shares, ends, strict=True)
-        ],
-        np.add,
-    )
-    state = copied(base)._replace(clock=clock)
-    numbers = np.concatenate([change, np.zeros((3 - len(change), SIZE))]).T
-    for j in range(SIZE):
-        rule.merge(base, j, *numbers[j], clock, state, j)
-    return state, t
+    terms = []
+    for share, (end, _) in zip(shares, ends, strict=True):
+        pairs = zip(rule.to_sums(end, end.clock), rule.to_sums(base, end.clock), strict=True)
+        rows = [share * (after - before) for after, before in pairs]
+        terms.append(np.stack([*rows, np.full(SIZE, share)]))
+    state = copied(base)
+    merge_into(state, rule, tree_sum(terms), clock, False)
+    return state._replace(clock=clock), t
 
 
 def weights(rule, state):
@@ -134,7 +113,9 @@ def test_gaussians_multiply(rule):
 PLAIN = {
     name: rule
     for name, rule in RULES.items()
-    if not rule.sums() and not getattr(rule, "l1", 0.0) and not getattr(rule, "gravity", 0.0)
+    if not rule.is_sum_over_examples()
+    and not getattr(rule, "l1", 0.0)
+    and not getattr(rule, "gravity", 0.0)
 }
 
 
@@ -152,60 +133,22 @@ def test_mixing_takes_means_of_weights(name):
     assert t == before + round(0.25 * 10 + 0.75 * 30)
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        SGD(rate=0.5, l1=0.01, l2=0.02),
-        SGD(rate=0.5, power=0.5, decay=0.9, period=10.0),
-        FOBOS(rate=0.5, l1=0.01, l2=0.02),
-        *(RULES[name] for name in RULES),
-    ],
-    ids=lambda rule: type(rule).__name__,
-)
-def test_what_no_shard_touched_stays_on_its_line(rule):
-    steps = directions(40)
-    steps[20:, 0] = 0.0
-    strides = (0.3, 0.1) if hasattr(rule, "variance") or hasattr(rule, "C") else None
-    if type(rule).__name__ in ("AROW", "ConfidenceWeighted"):
-        strides = (0.3, 0.05)
-    base, before = walked(rule, rule.init(SIZE, np.float64), steps[:20], a=strides)
-    ends = [
-        walked(rule, copied(base), part, before, strides) for part in (steps[20:32], steps[32:])
-    ]
-    shares = [0.5, 0.5]
-    clock = rule.merged_clock(base, [state.clock for state, _ in ends], shares, before + 10)
-    for end, _ in ends:
-        assert not rule.differs(base, 0, end, 0)
-        assert not changes(rule, base, end, 0.5, clock)[:, 0].any()
-    means = sum(0.5 * weights(rule, end)[0] for end, _ in ends)
-    line = base._replace(clock=clock)
-    assert weights(rule, line)[0] == pytest.approx(means, rel=0.02, abs=1e-9)
-
-
-@pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("merge", MERGES)
 @pytest.mark.parametrize("name", RULES)
-def test_the_average_is_that_of_all_weights_there_were(name, mix):
+def test_the_average_is_that_of_all_weights_there_were(monkeypatch, name, merge):
     rule = RULES[name]
-    if mix == "sum" and not rule.sums():
+    if merge == "sum" and not rule.is_sum_over_examples():
         pytest.skip("states of this rule are no sums")
     learner = Learner(natural_loss(rule), rule, Averaged())
-    structure, seen = Binary(20), []
+    learn, seen = ShardTrainer.learn, []
 
-    class Watched(Shard):
-        def learn(self, epoch, first, last, steps):
-            report = super().learn(epoch, first, last, steps)
-            seen.append(self.trainer.weights().astype(float))
-            return report
+    def watched(shard, *steps):
+        report = learn(shard, *steps)
+        seen.append(shard.online.weights().astype(float))
+        return report
 
-    shards = Shards(2, mix)
-    passes = Passes(DATA, at_least=60)
-    trainer = shards.trainer(structure, learner, passes, dtype=np.float64)
-    pool = trainer._workers
-    pool.start(structure, trainer._own, trainer._shares, np.float64)
-    for shard in pool._shards:
-        shard.__class__ = Watched
-    pool.begin(trainer._whole.state, 0)
-    trainer._started = True
+    monkeypatch.setattr(ShardTrainer, "learn", watched)
+    trainer = Shards(2, merge).trainer(Binary(20), learner, Passes(DATA), dtype=np.float64)
 
     class Steps:
         n_pieces = 30  # as many as a shard has examples: a step is an example of each
@@ -218,6 +161,39 @@ def test_the_average_is_that_of_all_weights_there_were(name, mix):
     np.testing.assert_allclose(trainer.average(), np.mean(seen, axis=0), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("merge", ["mean-of-updated", "mean"])
+def test_merged_weights_are_those_of_a_simulation(merge):
+    """Perceptrons whose weights are merged by hand after every epoch."""
+    learner, passes = Learner(Hinge(), RULES["pa"], Last()), Passes(DATA)
+    trainer = Shards(3, merge).trainer(Binary(20), learner, passes, dtype=np.float64)
+    examples = Shards(3, merge)._deal(passes, False)
+    by_hand = np.zeros(20)
+    for epoch in range(3):
+        trainer.learn_pass(passes, epoch)
+        ends = []
+        for one in examples:
+            alone = OnlineTrainer(Binary(20), learner, np.float64)
+            alone.state.w[:] = by_hand
+            for rows, order in one.visits(epoch, 0, one.n):
+                alone.learn(rows, order)
+            ends.append(alone.state.w)
+        changes = np.array(ends) - by_hand
+        updated = np.count_nonzero(changes, axis=0) if merge == "mean-of-updated" else 3
+        by_hand = by_hand + changes.sum(axis=0) / np.maximum(updated, 1)
+        np.testing.assert_allclose(trainer._common.state.w, by_hand, rtol=1e-12)
+    trainer.close()
+
+
+@pytest.mark.parametrize("rule", [SGD(rate=0.5, l2=0.02), FOBOS(rate=0.5, l2=0.02)])
+def test_weights_that_no_shard_updates_decay_as_in_one_learner(rule):
+    steps = directions(40)
+    steps[20:, 0] = 0.0
+    base, before = walked(rule, rule.init(SIZE, np.float64), steps[:20])
+    ends = [walked(rule, copied(base), part, before) for part in (steps[20:30], steps[30:])]
+    state, _ = merged(rule, base, ends, [0.5, 0.5], before)
+    assert weights(rule, state)[0] == pytest.approx(weights(rule, ends[0][0])[0], rel=1e-9)
+
+
 def bytes_of(learner="vrda", data=DATA, **how):
     return train(data, learner, epochs=3, pieces=4, **how).model.to_bytes()
 
@@ -225,44 +201,20 @@ def bytes_of(learner="vrda", data=DATA, **how):
 def test_one_shard_is_one_learner():
     plain = train(DATA, "vrda", epochs=3).model
     assert bytes_of(shards=1) == bytes_of() == bytes_of(shards=Shards(1))
-    selected = train(DATA, "vrda", epochs=3, shards=Shards(1, select=21)).model
+    selected = train(DATA, "vrda", epochs=3, shards=Shards(1, max_features=21)).model
     np.testing.assert_allclose(selected.weights, plain.weights, rtol=1e-5)
-    assert "shards" not in plain.signature and "shards:1|mix:" in selected.signature
+    assert "shards" not in plain.signature and "shards:1|merge:" in selected.signature
 
 
 @pytest.mark.parametrize("learner", ["perceptron", "vrda", "sgd", "arow"])
-def test_models_do_not_depend_on_where_shards_run(learner):
-    for select in (None, 12):
-        threads = bytes_of(learner, shards=Shards(3, select=select))
-        processes = Shards(3, select=select, workers="processes")
-        assert threads == bytes_of(learner, shards=processes)
-        assert threads == bytes_of(learner, shards=Shards(3, select=select))
-        assert threads != bytes_of(learner, shards=Shards(2, select=select))
-
-
-@pytest.mark.parametrize("window", [7, None])
-@pytest.mark.parametrize("mix", ["moved", "mistakes", "sum"])
-@pytest.mark.parametrize("readout", [Averaged(), Last()])
-@pytest.mark.parametrize("name", [*FEW_RULES, "worn"])
-def test_one_sweep_merges_as_changes_do(monkeypatch, name, readout, mix, window):
-    """``window``: books are settled in the middle of rounds too."""
-    rule = SGD(rate=0.5, l2=1.0, l1=0.01) if name == "worn" else RULES[name]
-    if mix == "sum" and not rule.sums():
-        pytest.skip("states of this rule are no sums")
-    if window is not None:
-        monkeypatch.setattr("hopefear.training.online._WINDOW", window)
-    learner = Learner(natural_loss(rule), rule, readout)
-
-    one, other = merged_both_ways(DATA, Binary(20), learner, 3, mix)
-    assert one.alone().weights().any() and other.predictor().weights.any()
-
-
-@pytest.mark.parametrize("readout", [Averaged(), Last()])
-@pytest.mark.parametrize("name", FEW_RULES)
-def test_two_shards_merge_whole_words_as_changes_do(name, readout):
-    learner = Learner(natural_loss(RULES[name]), RULES[name], readout)
-    one, _ = merged_both_ways(WIDE, Binary(150), learner, 2, "moved")
-    assert np.count_nonzero(one._whole.state[0][64:128]) > 24  # vectors
+def test_models_depend_on_the_number_of_shards_and_on_nothing_else(monkeypatch, learner):
+    for most in (None, 12):
+        made = bytes_of(learner, shards=Shards(3, max_features=most))
+        assert made == bytes_of(learner, shards=Shards(3, max_features=most))
+        assert made != bytes_of(learner, shards=Shards(2, max_features=most))
+        with monkeypatch.context() as patch:  # weights are merged in slices
+            patch.setattr("hopefear.training.shards._SLICE", 7)
+            assert made == bytes_of(learner, shards=Shards(3, max_features=most))
 
 
 def test_the_order_of_the_data_does_not_matter_by_content():
@@ -283,7 +235,7 @@ def test_selected_features_have_all_their_weights_and_others_none(readout):
     rule = RULES["sgd"]
     learner = Learner(natural_loss(rule), rule, readout)
     passes = Passes(data)
-    trainer = Shards(3, select=7).trainer(Multiclass(20, 3), learner, passes)
+    trainer = Shards(3, max_features=7).trainer(Multiclass(20, 3), learner, passes)
     for epoch in range(3):
         trainer.learn_pass(passes, epoch)
     trainer.close()
@@ -291,7 +243,7 @@ def test_selected_features_have_all_their_weights_and_others_none(readout):
     assert np.count_nonzero(table.any(axis=1)) == 7
     dropped = ~trainer.weights().reshape(20, 3).any(axis=1)
     fresh = rule.init(60, np.float32)
-    for array, start in zip(trainer._whole.state[:-1], fresh[:-1], strict=True):
+    for array, start in zip(trainer._common.state[:-1], fresh[:-1], strict=True):
         np.testing.assert_array_equal(
             array.reshape(20, -1)[dropped], start.reshape(20, -1)[dropped]
         )
@@ -320,12 +272,11 @@ def test_a_run_that_was_broken_off_ends_in_the_same_model(tmp_path, learner):
         bytes_of(learner, shards=2, checkpoints=checkpoints, resume=True)
 
 
-def test_events_say_what_rounds_cost():
+def test_events_count_merges_and_waiting():
     events = []
-    bytes_of(shards=Shards(2, workers="processes"), on_event=[events.append])
+    bytes_of(shards=Shards(2, merges=2), on_event=[events.append])
     last = events[-1]
-    assert (last["rounds"], last["samples"]) == (3, 180)
-    assert last["sent"] > 1000 and last["waited"] >= 0.0
+    assert (last["merges"], last["samples"]) == (6, 180) and last["waited"] >= 0.0
     assert [event["samples"] for event in events] == sorted(event["samples"] for event in events)
 
 
@@ -334,7 +285,7 @@ def test_events_say_what_rounds_cost():
     [
         (61, "perceptron", {}, "60 examples are too few for 61 shards"),
         (2, "vrda", {"readout": "voted"}, "voted .* readout=averaged"),
-        (Shards(2, "sum"), "perceptron", {}, "mix=sum .* SGD are not; use moved"),
+        (Shards(2, "sum"), "perceptron", {}, "merge=sum .* SGD are not; use mean-of-updated"),
     ],
 )
 def test_what_cannot_be_sharded_is_refused(shards, learner, params, words):
@@ -343,7 +294,7 @@ def test_what_cannot_be_sharded_is_refused(shards, learner, params, words):
 
 
 @pytest.mark.parametrize(
-    "options", [{"n": 0}, {"n": 2.5}, {"n": 2, "mix": "means"}, {"n": 2, "select": 0}]
+    "options", [{"n": 0}, {"n": 2.5}, {"n": 2, "merge": "moved"}, {"n": 2, "max_features": 0}]
 )
 def test_senseless_options_are_refused(options):
     with pytest.raises(HopefearError, match="shards: "):
@@ -352,8 +303,8 @@ def test_senseless_options_are_refused(options):
 
 def test_rules_that_do_not_merge_say_so():
     class Own(RDA):
-        def change_size(self):
-            return 0
+        def to_sums(self, state, clock):
+            return None
 
     with pytest.raises(CombinationError, match="does not say how its states merge"):
         Shards(2).words(Learner(natural_loss(RDA()), Own(), Last()))
@@ -365,40 +316,18 @@ def test_a_shard_that_fails_is_told():
             DATA,
             "sgd",
             {"rate": 1e38, "l2": 0, "loss": "squared-hinge"},
-            shards=Shards(2, workers="processes"),
+            shards=2,
         )
 
 
-def test_sparse_sums_have_the_entries_of_both():
-    one, two = (Sparse.of(np.array(v)) for v in ([0.0, 1.0, 2.0], [3.0, 0.0, -2.0]))
-    both = one.plus(two)
-    assert both.ids.tolist() == [0, 1, 2] and both.values.tolist() == [[3.0, 1.0, 0.0]]
-
-
-@pytest.mark.parametrize("block", [1, 4])
-@pytest.mark.parametrize("rounds", [1, 2, 3])
-def test_rounds_end_at_the_same_examples_however_a_pass_is_cut(rounds, block):
-    how = {"epochs": 2, "shards": Shards(2, rounds=rounds)}
+@pytest.mark.parametrize("merges", [1, 2, 3])
+def test_rounds_end_at_the_same_examples_however_an_epoch_is_cut(merges):
+    how = {"epochs": 2, "shards": Shards(2, merges=merges)}
     weights = [
-        train(DATA, "perceptron", {"block": block}, pieces=pieces, **how).fit.trainer.weights()
+        train(DATA, "perceptron", pieces=pieces, **how).fit.trainer.weights()
         for pieces in (1, 4, 7)
     ]
     assert all(np.array_equal(weights[0], other) for other in weights[1:])
-
-
-@pytest.mark.parametrize("learner", ["perceptron", "vrda"])
-def test_shards_learn_in_blocks(learner):
-    """The same where they run as processes; other models than one example at a time gives."""
-    blocks = bytes_of(learner, params={"block": 5}, shards=2)
-    processes = Shards(2, workers="processes")
-    assert blocks == bytes_of(learner, params={"block": 5}, shards=processes)
-    assert blocks != bytes_of(learner, shards=2)
-
-
-def test_a_shard_with_blocks_is_a_learner_with_blocks():
-    one = train(DATA, "perceptron", {"block": 5}, epochs=2).model
-    selected = train(DATA, "perceptron", {"block": 5}, epochs=2, shards=Shards(1, select=21)).model
-    np.testing.assert_allclose(selected.weights, one.weights, rtol=1e-5)
 
 
 def test_clocks_that_start_again_in_some_shards_change_no_units(monkeypatch):
@@ -406,64 +335,33 @@ def test_clocks_that_start_again_in_some_shards_change_no_units(monkeypatch):
     data = sparse_linear(81, 30, per_row=(5, 10), true_weights=10, seed=1).dataset()
     learner = Learner(Hinge(), SGD(rate=0.5, l2=1.0), Averaged(), on="mistakes")
 
-    def weights(mix):
+    def weights(merge):
         passes = Passes(data)
-        trainer = Shards(2, mix).trainer(Binary(30), learner, passes, dtype=np.float64)
+        trainer = Shards(2, merge).trainer(Binary(30), learner, passes, dtype=np.float64)
         for epoch in range(4):
             trainer.learn_pass(passes, epoch)
         trainer.close()
         return trainer.weights()
 
-    again = weights("uniform"), weights("moved")
+    again = weights("mean"), weights("mean-of-updated")
     monkeypatch.setattr("hopefear.rules.sgd.WORN", 1e-300)
-    never = weights("uniform"), weights("moved")
+    never = weights("mean"), weights("mean-of-updated")
     np.testing.assert_allclose(again[0], never[0], atol=1e-5)
     assert np.abs(again[1]).max() < 2.0 * np.abs(never[1]).max()  # 200 times, if units were mixed
 
 
-def test_mapped_data_is_dealt_by_pieces():
-    parts = [DATA.take(np.arange(a, a + 12)).rows for a in range(0, 60, 12)]
-
-    class Mapped:
-        dataset = SimpleNamespace(mapping=object(), source="a cache")
-        n_pieces, seed, shuffle, by_block = 5, 1, True, True
-
-        @classmethod
-        def opened(cls):
-            return cls
-
-        @staticmethod
-        def cut(n):
-            """Blocks stay as they are."""
-
-        @staticmethod
-        def at(epoch, places):
-            for rows in parts[places]:
-                yield rows, np.arange(12)
-
-    learner = Learner(natural_loss(RULES["sgd"]), RULES["sgd"], Last())
-    trainer = Shards(2).trainer(Binary(20), learner, Mapped)
-    trainer.learn_pass(Mapped)
-    trainer.close()
-    assert trainer.examples == 60
-    shares = Shards(2)._deal(Mapped, False)
-    for k, share in enumerate(shares):
-        dealt = [rows for rows, _ in share.stretch(0, 0, share.n)]
-        assert all(rows is parts[i] for i, rows in zip(range(k, 5, 2), dealt, strict=True))
-    ((rows, _),) = shares[1].stretch(0, 1, 2)
-    assert rows is parts[3]
-
-
 @pytest.mark.parametrize("n", [2, 3, 7, 59, 60])
-def test_blocks_are_made_small_enough_for_all_shards(n):
+def test_data_visited_by_blocks_is_dealt_by_blocks(n):
     passes = Passes(DATA, by_block=True)
     assert passes.n_pieces == 1
-    Shards(n).cut(passes)
-    shares = Shards(n)._deal(passes, False)
-    seen = [rows.labels[order] for share in shares for rows, order in share.stretch(0, 0, share.n)]
-    assert all(share.n for share in shares) and len(shares) == n
-    assert sorted(np.concatenate(seen)) == sorted(DATA.rows.labels)
-    Shards(61).cut(passes)
+    passes.cut(n)
+    seen = [
+        rows.labels[order]
+        for one in Shards(n)._deal(passes, False)
+        for rows, order in one.visits(0, 0, one.n)
+    ]
+    assert len(seen) >= n and sorted(np.concatenate(seen)) == sorted(DATA.rows.labels)
+    passes.cut(61)
     with pytest.raises(HopefearError, match="60 examples are too few for 61 shards"):
         Shards(61)._deal(passes, False)
 
@@ -471,16 +369,16 @@ def test_blocks_are_made_small_enough_for_all_shards(n):
 def test_blocks_that_are_enough_stay_as_they_are(monkeypatch):
     monkeypatch.setattr("hopefear.training.passes._BLOCK", 500)
     passes, same = Passes(DATA, by_block=True), Passes(DATA, by_block=True)
-    Shards(2).cut(passes)
+    passes.cut(2)
     assert passes.n_pieces == same.n_pieces > 2
 
 
 def test_the_signature_tells_blocks_that_were_made_for_shards():
-    whole, dealt, searched = (
-        train(DATA, "perceptron", {"block": 4}, epochs=1, shards=shards, by_block=by_block)
-        for shards, by_block in ((2, False), (2, True), (Shards(2, mix="blocks"), True))
+    whole, dealt = (
+        train(DATA, "perceptron", epochs=1, shards=2, by_block=by_block)
+        for by_block in (False, True)
     )
-    assert "by_block" not in whole.model.signature and "by_block" not in searched.model.signature
+    assert "by_block" not in whole.model.signature
     assert "|by_block:true" in dealt.model.signature
 
 
@@ -488,26 +386,8 @@ def test_an_estimator_goes_on_alone():
     X, y = DATA.to_csr(), DATA.rows.labels
     classifier = Classifier("sgd", epochs=2, shards=3).fit(X, y)
     before = classifier.model_.weights.copy()
-    assert "|shards:3|mix:moved" in classifier.model_.signature
+    assert "|shards:3|merge:mean-of-updated" in classifier.model_.signature
     classifier = pickle.loads(pickle.dumps(classifier))
     classifier.partial_fit(X, y)
     assert classifier.score(X, y) > 0.7 and (classifier.model_.weights != before).any()
     assert clone(classifier).get_params()["shards"] == 3
-
-
-@pytest.mark.parametrize("block", [1, 3])
-@pytest.mark.parametrize("loss", [Log(), SAPO(n=3)])
-def test_all_that_moves_is_marked(loss, block):
-    """A feature moves as a whole where a loss has expectations, and is marked where it begins."""
-    structure = Chain.new(40, 11)
-    learner = Learner(loss, SGD(rate=0.3), Last(), "every", block)
-    shard = Shard(structure, learner, Share(tiny_rows(structure), 1, True, False), np.float64)
-    base = learner.rule.init(structure.n_coordinates(), np.float64)
-    for t in range(2):  # a round leaves no marks behind
-        shard.begin(base, 0)
-        shard.learn(t, 0, 1, 1)
-        shard.end()
-        moved = np.unique(np.flatnonzero(shard.trainer.state.m) // 8)
-        marked = octets_of(shard.trainer.memory.moved)
-        assert moved.size > 5 and np.isin(moved, marked).all()
-        assert marked.size < structure.n_coordinates() // 8

@@ -9,7 +9,6 @@ import pytest
 
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
-from hopefear.experiments.dptm.plan import _generated
 from hopefear.metrics.lists import metric_named
 from hopefear.training.ranking import softmax
 from hopefear.translation.phrase_model import (
@@ -25,6 +24,7 @@ from hopefear.translation.phrase_model import (
 from hopefear.translation.scoring import choice, scores
 from hopefear.translation.task import start_weights
 from hopefear.translation.weights import Weights
+from hopefear_papers.dptm.plan import _generated
 
 pytestmark = pytest.mark.interpreted
 

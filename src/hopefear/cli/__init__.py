@@ -240,6 +240,10 @@ def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
 
 
 def _module(verb: str) -> Any:
+    if verb == "reproduce":
+        from hopefear.cli.options import of_papers
+
+        return of_papers(verb, "hopefear reproduce")[0]
     return importlib.import_module(f"hopefear.cli.{verb.replace('-', '_')}")
 
 

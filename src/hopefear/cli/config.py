@@ -181,9 +181,7 @@ _UNTOLD |= {"quiet", "debug", "train", "learner", "param", "epochs", "seed", "he
 _UNTOLD |= {
     "cache",
     "scratch",
-    "workers",
     "cluster",
-    "cluster_folder",
     "save_every",
     "save_seconds",
     "bounds",

@@ -89,9 +89,6 @@ def facts(recipe: Any) -> dict[str, Any]:
         "keeps weights smaller.",
         "penalty": "What lam counts: l2 or l1.",
         "price": _PRICE,
-        "block": "Examples that are searched at a time under the same weights, by as many threads "
-        "as there are jobs; directions are added in order. Larger keeps more threads busy, and "
-        "weights are older.",
     }
     if hasattr(recipe, "passes"):  # over lists to tune
         from hopefear.translation.tuners.online_tuner import OnlineTuner

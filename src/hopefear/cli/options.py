@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hopefear.cli.surface import Surface, surfaces
+from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, recipe
 
 
@@ -151,8 +152,7 @@ def learning_jobs(
     whole(
         group,
         "--jobs",
-        f"threads of batch learners, and of others with -p block=N, which searches N examples at "
-        f"a time{more}; the model does not depend on it (default: {usual})",
+        f"threads of batch learners{more}; the model does not depend on it (default: {usual})",
     )
 
 
@@ -365,37 +365,31 @@ def checkpoints(parser: argparse.ArgumentParser) -> None:
 
 
 def shards(parser: argparse.ArgumentParser) -> None:
-    """Learning on several cores or machines at once."""
+    """Options of learning on several cores or machines at once."""
     group = parser.add_argument_group("shards")
     whole(
         group,
         "--shards",
         "deal the examples to N shards that learn side by side, and merge what they learned after "
-        "every pass; the model depends on N, not on where shards run",
+        "every epoch; the model depends on N, not on where shards run",
     )
     group.add_argument(
-        "--mix",
-        choices=("moved", "uniform", "examples", "mistakes", "sum", "blocks"),
-        help="how shards are merged: means over those that moved a weight; over all, which count "
-        "the same or by their examples or mistakes; or sums, for rules that add up directions "
-        "(rda, adagrad-rda, arow, confidence-weighted), which need many --rounds; blocks: not at "
-        "all, shards search each block of -p block=N together, as one learner (default: moved)",
+        "--merge",
+        choices=("mean-of-updated", "mean", "sum"),
+        help="how shards are merged: means over those that updated a weight; over all; or sums, "
+        "for rules that add up directions (rda, adagrad-rda, arow, confidence-weighted), which "
+        "need many --merges (default: mean-of-updated)",
     )
     whole(
         group,
-        "--rounds",
-        "merge N times in a pass; more come nearer to one learner, and cost more (default: 1)",
+        "--merges",
+        "merge N times in an epoch; more come nearer to one learner, and cost more (default: 1)",
     )
     whole(
         group,
-        "--select",
-        "keep the N features of the largest norm over all shards after every pass, and drop the "
+        "--max-features",
+        "keep the N features of the largest norm over all shards after every merge, and drop the "
         "weights of all others",
-    )
-    group.add_argument(
-        "--workers",
-        choices=("threads", "processes"),
-        help="where shards run on this machine (default: threads)",
     )
     named(
         group,
@@ -404,37 +398,23 @@ def shards(parser: argparse.ArgumentParser) -> None:
         "of, else one of its own (needs hopefear[ray])",
         "ADDRESS",
     )
-    named(
-        group,
-        "--cluster-folder",
-        "folder that all machines of the cluster see; the examples of each shard are written "
-        "there, and a cache for which --cache names no folder",
-        "DIR",
-    )
 
 
 def shards_of(args: argparse.Namespace) -> Any:
-    """What these options say, or None; wrong usage where they contradict each other."""
-    given = {
-        name: getattr(args, name) for name in ("mix", "rounds", "select", "workers", "cluster")
-    }
+    """Returns what these options say, or None; wrong usage where they contradict each other."""
+    names = ("merge", "merges", "max_features", "cluster")
+    given = {name: value for name in names if (value := getattr(args, name)) is not None}
     if args.shards is None:
-        for name, value in given.items():
-            if value is not None:
-                args.usage_error(f"--{name} is about shards: give --shards N too")
+        for name in given:
+            args.usage_error(f"--{name.replace('_', '-')} is about shards: give --shards N too")
         return None
-    if args.cluster is not None and args.workers is not None:
-        args.usage_error("--cluster and --workers both say where shards run: give one")
-    if args.cluster is None and args.cluster_folder is not None:
-        args.usage_error("--cluster-folder needs --cluster ADDRESS")
     from hopefear.training.shards import Shards
 
-    workers: Any = args.workers or "threads"
-    if args.cluster is not None:
+    if (address := given.pop("cluster", None)) is not None:
         from hopefear.distributed import Cluster
 
-        workers = Cluster(args.cluster, args.cluster_folder)
-    return Shards(args.shards, args.mix, args.rounds or 1, args.select, workers)
+        given["pool"] = Cluster(address)
+    return Shards(args.shards, **given)
 
 
 def cluster(group: argparse._ActionsContainer, what: str) -> None:
@@ -458,6 +438,27 @@ def cluster_of(args: argparse.Namespace, cores: int = 1) -> Iterator[Any]:
 
     with Runs(args.cluster, cores) as runs:
         yield runs
+
+
+def of_papers(name: str, typed: str = "") -> list[Any]:
+    """Returns what the distribution hopefear-papers brings under a name.
+
+    Parameters
+    ----------
+    name : str
+        Of its entry points.
+    typed : str
+        What the user typed that cannot do without; empty where nothing is missed.
+    """
+    from importlib.metadata import entry_points
+
+    objects = [point.load() for point in entry_points(group="hopefear.papers", name=name)]
+    if typed and not objects:
+        raise HopefearError(
+            f"{typed} comes with hopefear-papers, which is not installed; in a checkout of "
+            "hopefear: pip install ./papers"
+        )
+    return objects
 
 
 def bounds(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:

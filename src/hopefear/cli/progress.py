@@ -136,7 +136,7 @@ class Watcher(Bar):
     def _line(self, event: dict[str, Any]) -> None:
         self._print(
             f"pass {event['epoch']}: {event.get('counted', 'mistakes')} {online_error(event):.2f} %"
-            f"{self._shown['nnz']}{self._shown['dev']}{_bound(event)}, "
+            f"{self._shown['nnz']}{self._shown['dev']}{_theory(event)}, "
             f"{event['seconds']:.2f} s"
         )
 
@@ -151,24 +151,10 @@ def online_error(event: dict[str, Any]) -> float:
     return 100.0 * event["pass_mistakes"] * event["epoch"] / event["samples"]
 
 
-def _bound(event: dict[str, Any]) -> str:
-    bound = event.get("bound")
-    if not bound:
-        return _theory(event.get("theory"))
-    limit = "none (vacuous)" if bound["theorem1"] is None else f"{bound['theorem1']:,.0f}"
-    return f", {bound['mistakes']:,} mistakes so far, bound {limit}"
-
-
-def _theory(report: dict[str, Any] | None) -> str:
-    """What a theorem says of the run so far."""
-    if not report:
-        return ""
-    if report["name"] == "mira":
-        return f", squared costs {report['left']:,.4g}, bound {report['right']:,.4g}"
-    if report["name"] == "swvp":
-        limit = "none" if report["bound"] is None else f"{report['bound']:,.0f}"
-        return f", {report['updates']:,} updates so far, bound {limit}"
-    return f", probability outside the {report['n']} best {report['rho']:.4f}"
+def _theory(event: dict[str, Any]) -> str:
+    """Returns what an instrument says of the run so far, if there is one."""
+    theory = event.get("theory")
+    return f", {theory['says']}" if theory else ""
 
 
 class Counting(Bar):

@@ -11,9 +11,9 @@ USAGE = "RUN... [--out FILE.html] [--to TRACKER=DIR]"
 DESCRIPTION = """
 Turn run folders, as `hopefear train --run DIR` writes them, into one HTML page that needs
 nothing else: a summary, curves of mistakes, loss and sparsity, scores on held-out data,
-mistakes against their bounds, and the settings that differ. A run that is still going on or was
-killed can be shown too. With --to the events go to a tracker of runs as well, or instead: files in
-a folder, nothing over the network.
+what theorems say of them, and the settings that differ. A run that is still going on
+or was killed can be shown too. With --to the events go to a tracker of runs as well, or instead:
+files in a folder, nothing over the network.
 """
 EXAMPLES = """
 examples:
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         check_folder(folder)
     console = Console(args.quiet)
     if args.out is not None:
-        run_report(args.runs, args.out)
+        run_report(args.runs, args.out, options.of_papers("sections"))
         console.say(f"wrote {args.out}")
     for tracker, folder in args.to:
         replay(args.runs, tracker, folder)

@@ -30,7 +30,7 @@ _STREAMED = ("classes", "save_every", "save_seconds")
 # Options of data that can be read again.
 _WHOLE = (
     *("checkpoint", "run", "cache", "resume", "patience", "no_shuffle", "bounds"),
-    *("shards", "mix", "rounds", "select", "cluster", "cluster_folder"),
+    *("shards", "merge", "merges", "max_features", "cluster"),
 )
 
 
@@ -120,9 +120,6 @@ def _obstacle(args: argparse.Namespace, learner: Any) -> tuple[str, str]:
     if learner.batch or hasattr(learner, "trainer"):
         remedy = "take an online learner such as perceptron"
         return f"{args.learner} learns from all data at once", remedy
-    if learner.block > 1:
-        reason = f"block={learner.block} would make the model depend on how lines come"
-        return reason, "leave block out"
     return "", ""
 
 

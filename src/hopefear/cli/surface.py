@@ -160,12 +160,17 @@ class Corpus:
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         """What ``--json`` of train adds; ``last`` are the newest values of events."""
-        theory = {name: last[name] for name in ("bound", "theory") if name in last}
+        theory = {"theory": last["theory"]} if "theory" in last else {}
         return {**self.sizes(), "skipped": self.skipped, **theory}
 
     def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
         """What train says besides scores and sizes."""
-        return {}
+        theory = result.get("theory")
+        return {"theory": theory["says"]} if theory else {}
+
+    def comparator(self, args: argparse.Namespace) -> Any:
+        """The weights that theorems compare with; None for the average so far."""
+        return None
 
     def tested_on(self, test: Any) -> str:
         """What learners are tested on, in words."""
@@ -196,13 +201,13 @@ class Corpus:
 def cache_folder(args: argparse.Namespace, console: Any, able: bool = True) -> str | None:
     """The folder of ``--cache``; of large files the usual one, and a line that says so.
 
-    On a cluster the usual one is ``--cluster-folder``, which all machines see. Where the file is
-    one that cannot be cached (``able``), nothing is done without being asked for.
+    Where the file is one that cannot be cached (``able``), or shards run on a cluster, nothing is
+    done without being asked for.
     """
     folder = getattr(args, "cache", None)
     if folder is not None or not hasattr(args, "cache") or not able:
         return folder
-    if args.bounds:  # which would refuse a cache
+    if args.bounds or args.cluster is not None:  # which would refuse a cache
         return None
     from hopefear.data.cache import usual_folder
     from hopefear.data.files import file_size
@@ -210,7 +215,7 @@ def cache_folder(args: argparse.Namespace, console: Any, able: bool = True) -> s
     size, large = file_size(args.train), TASKS[args.task].large
     if large is None or size < large:
         return None
-    folder = args.cluster_folder or str(usual_folder())
+    folder = str(usual_folder())
     console.say(
         f"{args.train}: {size >> 20:,} MiB, so it is cached in {folder} and read from there "
         f"block by block (from {large >> 20} MiB on; --cache DIR names another folder)"

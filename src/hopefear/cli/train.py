@@ -138,6 +138,9 @@ def _train(
     from hopefear.training.stopping import Stopping
 
     task, last = corpus.task(args), dict[str, Any]()
+    instrument = None
+    if args.bounds:
+        instrument = options.of_papers("bounds", "--bounds")[0](corpus.comparator(args))
     own_epochs = getattr(learner, "max_iter", None) or getattr(learner, "epochs", None)
     most = args.epochs or own_epochs or task.epochs
     own = getattr(args, "metric", None) if surface_of(args.task).metrics else None
@@ -174,6 +177,7 @@ def _train(
             on_calibration=watcher.calibrating,
             final=True,
             shards=options.shards_of(args),
+            instrument=instrument,
         )
         if log is not None:
             model = trained.model

@@ -6,8 +6,7 @@ methods. Each method *name* is registered once, by its interface, on numba's two
 types; numba then finds the method body through the class of the value it is called on. With
 ``NUMBA_DISABLE_JIT=1`` the very same methods run as plain Python.
 
-Numba is imported when something must be compiled, and told then what is registered here; kernels
-whose machine code is on disk run without it (`core.kernel_cache`).
+Numba is imported when the first kernel is called, and told then what is registered here.
 """
 
 from __future__ import annotations
@@ -17,11 +16,8 @@ import gc
 import importlib
 import inspect
 import os
-import sys
 import threading
-from collections import Counter
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,7 +52,6 @@ def _renew_lock() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
-_KINDS_OF_FLAGS = 0x503  # contiguous one way or the other, aligned, writable
 
 
 class _Later:
@@ -237,20 +232,17 @@ def lean(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Kernel:
-    """A compiled function: machine code from disk where there is some, else numba's."""
+    """A compiled function; numba is imported when it is first needed."""
 
     def __init__(self, function: Callable[..., Any], kind: str, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._cache, self._options = KernelCache(function, kind), options
         self._dispatcher: Any = None
-        # What to call, by the kinds of arguments.
-        self._calls: dict[tuple[Any, ...], Callable[..., Any]] = {}
-        self._loads: Counter[tuple[Any, ...]] = Counter()
 
     @property
     def dispatcher(self) -> Any:
-        """Numba's, which compiles what is not on disk."""
+        """Numba's, which loads kernels from disk or compiles them."""
         if self._dispatcher is None:
             with _LOCK:
                 self._dispatcher = self._dispatcher or self._new_dispatcher()
@@ -274,53 +266,15 @@ class _Kernel:
         return self.dispatcher.overloads
 
     @property
-    def stats(self) -> SimpleNamespace:
+    def stats(self) -> Any:
         """What was loaded from the cache, and what was not."""
-        numbas = self._dispatcher.stats if self._dispatcher else None
-        hits, misses = (numbas.cache_hits, numbas.cache_misses) if numbas else ({}, {})
-        return SimpleNamespace(cache_hits={**self._loads, **hits}, cache_misses=misses)
+        return self.dispatcher.stats
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            return self.dispatcher(*args, **kwargs)
-        kinds = _kinds(args)
-        call = self._calls.get(kinds) or self.load(args)
-        if call is None:
-            call = self._calls[kinds] = self.dispatcher
-        return call(*args)
+        return (self._dispatcher or self.dispatcher)(*args, **kwargs)
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
-
-    def load(self, args: tuple[Any, ...]) -> Callable[..., Any] | None:
-        """Machine code for such arguments, if it is on disk."""
-        kinds = _kinds(args)
-        with _LOCK:
-            if kinds not in self._calls and self._dispatcher is None:
-                code = self._cache.load_code(args)
-                if code is not None:
-                    self._calls[kinds] = code
-                    self._loads[kinds] += 1
-            return self._calls.get(kinds)
-
-
-def _kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What tells arguments apart that need code of their own."""
-    kinds: list[Any] = []
-    _add_kinds(args, kinds)
-    return tuple(kinds)
-
-
-def _add_kinds(values: Any, kinds: list[Any]) -> None:
-    for value in values:
-        cls = type(value)
-        if cls is np.ndarray:
-            kinds += value.dtype.str, value.ndim, value.flags.num & _KINDS_OF_FLAGS
-        else:
-            kinds.append(cls)
-            if issubclass(cls, tuple):
-                kinds.append(len(value))
-                _add_kinds(value, kinds)
 
 
 class _Lean:
@@ -332,7 +286,6 @@ class _Lean:
         self._lean = _compiled(function, "lean", _nrt=False)
         self._counting = _compiled(function)
         self._must_count: set[tuple[type, ...]] = set()
-        self._may_be_lean: set[tuple[type, ...]] = set()
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
@@ -343,22 +296,15 @@ class _Lean:
         return self._lean.stats
 
     def __call__(self, *args: Any) -> Any:
+        from numba.core.errors import NumbaError
+
         kinds = tuple(map(type, args))
-        if kinds not in self._may_be_lean | self._must_count:
-            # Which of the two is on disk says it without numba.
-            only_counts = not self._lean.load(args) and self._counting.load(args)
-            (self._must_count if only_counts else self._may_be_lean).add(kinds)
         if kinds not in self._must_count:
             try:
                 return self._lean(*args)
-            except _numba_errors():  # the counting kernel says it again where it is another error
+            except NumbaError:  # the counting kernel says it again where it is another error
                 self._must_count.add(kinds)
         return self._counting(*args)
-
-
-def _numba_errors() -> tuple[type[Exception], ...]:
-    errors = sys.modules.get("numba.core.errors")
-    return (errors.NumbaError,) if errors else ()
 
 
 def linked(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -75,19 +75,6 @@ class Row:
         """Whether two puts of one coordinate may stand for one put of their sum."""
         return True
 
-    def hold(self, values, at, width):
-        """``values[at : at + width]`` will be spread; changes nothing but time."""
-
-    def spread(self, base, values, at, width):
-        """Put what is held at ``base`` and behind: no wider than features of the first table."""
-        if self.additive():
-            for c in range(width):  # zeros too: then it is one vector
-                self.put(base + c, values[at + c])
-        else:
-            for c in range(width):
-                if values[at + c] != 0.0:
-                    self.put(base + c, values[at + c])
-
 
 @interface
 class Cost:
@@ -118,11 +105,6 @@ class Cost:
 @interface
 class Pricing:
     """Says what the candidates of a list cost at the moment the list comes up."""
-
-    @python_only
-    def in_turn(self):
-        """Why lists must come up one after another; empty where they need not."""
-        return ""
 
     @required
     def refresh(self, x, points):
@@ -223,11 +205,6 @@ class Structure:
     def entries(self, data, order):
         """At most how many coordinates the directions of these examples can touch, in all."""
 
-    @python_only
-    def in_turn(self):
-        """Why examples must be searched one after another; empty where they need not."""
-        return ""
-
     def announce(self, x):
         """Ask for what says where an example lies; it comes up later."""
 
@@ -273,38 +250,6 @@ class Structure:
     @required
     def argmax(self, x, theta, y):
         """Leave the best output in ``y``; ties go to the lowest class."""
-
-    # Where scoring is most of the work, features can be dealt to the threads of a block in halves
-    # (see ``hopefear.core.crew``); what they share of its examples lies on a desk. ``n`` is the
-    # place of an example in the order.
-
-    def halves(self):
-        """Whether there is what follows."""
-        return False
-
-    @python_only
-    def desk(self, data, dtype, threads=1):
-        """What threads share of the examples of ``data``, made by so many of them."""
-        return ()
-
-    @python_only
-    def lay(self, desk, data, order, block):
-        """The desk with room for every block of an order."""
-        return desk
-
-    def score_half(self, x, n, half, weights, desk, theta):
-        """Lay down what the features of a half say of the parts of ``x``; ``theta`` is scratch."""
-
-    def join(self, x, n, weights, desk, theta):
-        """Fill ``theta`` with the scores of all parts, given those of both halves."""
-
-    def leave(self, x, n, mu, row, desk):
-        """As `scatter`, but what all features put alike is left on the desk; whether any is."""
-        self.scatter(x, mu, row)
-        return False
-
-    def scatter_half(self, x, n, half, row, desk):
-        """Put what was left into ``row``, for the features of a half."""
 
     # Searches some structures offer (see ``offers``); a loss names those it needs.
 
@@ -487,47 +432,37 @@ class Rule:
         The clock has 3 entries.
         """
 
-    # How the states of shards merge, which began a round with the state ``base`` and then learned
-    # from different examples (see ``hopefear.training.shards``).
+    # How the states of shards merge, which began a round with one state and then learned from
+    # different examples (see ``hopefear.training.shards``).
 
     @python_only
-    def sums(self):
-        """Whether states are sums over examples, so that those of the parts of a stream add up."""
+    def is_sum_over_examples(self):
+        """Whether states are sums over examples, so that those of parts of the data add up."""
         return False
 
     @python_only
-    def among(self, shards):
-        """The rule as each of so many shards uses it, whose passes are so many times shorter."""
+    def for_shards(self, shards):
+        """Returns the rule as each of so many shards uses it, whose epochs are shorter."""
         return self
 
     @python_only
     def merged_clock(self, base, clocks, shares, t):
-        """The clock of the merged state, which is ``t`` ticks old."""
+        """Returns the clock of the merged state, which is ``t`` ticks old."""
         state = base._replace(clock=base.clock.copy())
         if t > 0:
             self.tick(state, t)
         return state.clock
 
     @python_only
-    def change_size(self):
-        """How many of the three numbers of `change` are used; 0: states do not merge."""
-        return 0
+    def to_sums(self, state, clock):
+        """Returns float64 arrays, one entry a weight, that add up over shards; None: they do not.
 
-    def differs(self, base, i, state, j):
-        """Whether coordinate ``j`` of a state is another than coordinate ``i`` of ``base``."""
-        m0, r0, f0 = self.line(base, i)
-        m1, r1, f1 = self.line(state, j)
-        return m0 != m1 or r0 != r1 or f0 != f1
-
-    def change(self, base, i, state, j, share, ended, clock):
-        """(x, y, z): what ``share`` of a shard's state changes; zeros where it is as ``base``.
-
-        ``ended`` is the clock of the shard, ``clock`` that of the merged state.
+        They say what ``state`` is where ``clock`` stands in for its own.
         """
-        return 0.0, 0.0, 0.0
 
-    def merge(self, base, i, x, y, z, clock, state, j):
-        """Write coordinate ``i``, given sums of all changes, to coordinate ``j`` of a state."""
+    @python_only
+    def from_sums(self, sums, clock):
+        """Returns the arrays of a state with this clock, in the order of its fields."""
 
     def additive(self):
         """Whether two moves of one coordinate in one tick equal one move by their sum."""
@@ -630,8 +565,8 @@ class Readout:
         """Empty the books, once every coordinate has been settled."""
 
     @python_only
-    def books(self, memory):
-        """What adds up over shards: accounts, the memory itself or fields of it.
+    def accumulators(self, memory):
+        """Returns what adds up over shards: accounts, the memory itself or fields of it.
 
         None: what one learner remembers does not go together with what others do.
         """
@@ -655,19 +590,8 @@ class Readout:
     def expect_touch(self, memory, j):
         """Coordinate ``j`` comes up soon; changes nothing but time."""
 
-    def alone(self):
-        """Whether a touch writes to more than its own coordinate, or must come right at its tick.
-
-        Where it does neither, threads touch coordinates of their own, after ticks to come.
-        """
-        return False
-
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         """Coordinate ``j`` went from line 0 to line 1."""
-
-    def watched(self, memory, row):
-        """The row that takes a direction on its way to ``row``, which moves the weights."""
-        return row
 
     def survive(self, memory):
         """The present predictor has lived through one more example."""

@@ -13,9 +13,6 @@ import numpy as np
 from hopefear import __version__
 from hopefear.errors import CombinationError
 
-# Examples of a block at most.
-MOST_AT_A_TIME = 1 << 16
-
 
 @dataclass(frozen=True)
 class Learner:
@@ -28,10 +25,6 @@ class Learner:
     on : {"every", "mistakes"}
         ``"every"``: the clock ticks on every example, and every example with a force moves the
         weights. ``"mistakes"``: both happen only when the prediction is wrong (a tie is wrong).
-    block : int
-        So many examples at a time are searched under the same weights, by as many threads as there
-        are, and their directions added in order. Larger keeps more threads busy, and searches under
-        older weights; 1 is the learner of the literature.
 
     Examples
     --------
@@ -46,7 +39,6 @@ class Learner:
     rule: Any
     readout: Any
     on: str = "every"
-    block: int = 1
 
     batch = False
     # Passes without a better score on held-out data before training stops, unless said.
@@ -55,10 +47,6 @@ class Learner:
     def __post_init__(self) -> None:
         if self.on not in ("every", "mistakes"):
             raise CombinationError(f"on={self.on!r}: updates happen on 'every' or on 'mistakes'")
-        if type(self.block) is not int or not 1 <= self.block <= MOST_AT_A_TIME:
-            raise CombinationError(
-                f"block is a whole number from 1 to {MOST_AT_A_TIME:,}, not {self.block!r}"
-            )
         for part in (self.loss, self.rule, self.readout):
             check_part(part)
         if reason := self.rule.objection(self.loss, self.on):
@@ -71,7 +59,6 @@ class Learner:
             "loss": describe(self.loss),
             "rule": describe(self.rule),
             "on": self.on,
-            **({} if self.block == 1 else {"block": self.block}),
             "readout": describe(self.readout, defaults=False),
             **more,
             "v": __version__,
@@ -95,8 +82,7 @@ def parameters_by_part(learner: Any) -> dict[str, dict[str, Any]]:
         return {**loss, "batch": learner.parameters()}
     if hasattr(learner, "trainer"):
         return {"loss": _fields(learner.loss), "network": learner.parameters()}
-    parts = {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "readout")}
-    return parts if learner.block == 1 else {**parts, "block": {"examples": learner.block}}
+    return {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "readout")}
 
 
 def _fields(part: Any) -> dict[str, Any]:

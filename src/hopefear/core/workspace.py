@@ -96,6 +96,25 @@ def lifted(w, drop):
     return w + math.copysign(drop, w) if w != 0.0 else 0.0
 
 
+def soft_threshold(m: np.ndarray, drop: float) -> np.ndarray:
+    """Returns ``shrink`` of many numbers, in float64.
+
+    >>> soft_threshold(np.array([-3.0, 0.5]), 1.0)
+    array([-2.,  0.])
+    """
+    wide = m.astype(np.float64)
+    return np.copysign(np.maximum(np.abs(wide) - drop, 0.0), wide)
+
+
+def inverse_soft_threshold(w: np.ndarray, drop: float) -> np.ndarray:
+    """Returns what ``soft_threshold`` makes these weights of; 0 stays 0.
+
+    >>> inverse_soft_threshold(np.array([-2.0, 0.0]), 1.0)
+    array([-3.,  0.])
+    """
+    return np.where(w == 0.0, 0.0, w + np.copysign(drop, w))
+
+
 def mixed_clock(clocks: Any, shares: Any, rate: float) -> np.ndarray:
     """The clock under which mixed lines go on: untouched ones have the mean of their weights.
 

@@ -58,9 +58,6 @@ class PseudoCorpus(NamedTuple):
     enters: int = HOPE
     each: float = 1.0
 
-    def in_turn(self):
-        return "the pseudo-corpus grows with every list"
-
     def refresh(self, x, points):
         costs, start = x.data.costs, x.data.starts[x.i]
         oracle, entering = 0, 0

@@ -374,34 +374,6 @@ def open_cache(
     return dataset
 
 
-def open_again(path: str, digest: str, stamp: Stamp) -> CacheMap:
-    """Map a cache that another process has opened, and refuse any other.
-
-    Of the file itself only the header is read. Where number, size or time differ, as those of a
-    copy do, all of it is read once, to compare hashes.
-
-    Parameters
-    ----------
-    path, digest, stamp
-        Those of the other's :class:`CacheMap`.
-    """
-    try:
-        mapping = _map_file(path)
-        header = _read_header(mapping, path)
-        if _digest_of(mapping) != digest:
-            raise HopefearError(f"{path}: not the cache that training began with")
-        mapping.digest = digest
-        if mapping.stamp != stamp:
-            with sound_header(path):
-                _check_hashes(mapping, header)
-    except HopefearError as error:
-        raise HopefearError(
-            f"{str(error).removesuffix(_REMEDY)}; workers open the cache under the path that it "
-            "has here: give --cache a folder that all machines see, and leave it as it is meanwhile"
-        ) from error
-    return mapping
-
-
 def cache_header(cache_path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a cache says of itself: kind, source, options, and what its kind needs."""
     with _map_file(cache_path) as data:

@@ -1,219 +1,178 @@
-"""Shards as actors of a Ray cluster: opened from a shared folder, replaced when they are lost.
+"""Shards as actors of a Ray cluster, replaced when they are lost.
 
-The machine that asks writes the examples of every shard to a file and tells its hash; of mapped
-data it tells where the cache lies. An actor opens its file and refuses another one. After a round,
-changes are added up by twos on the actors in the order of the shards, so only one sum comes back,
-and it has the bits that threads get. Learning is the same every time, so an actor that was lost is
-replaced by one that begins the round again; nothing of it shows in the model.
+Examples and states travel through Ray's object store. After a round the contributions of all
+shards are added up by twos, each pair where Ray likes, in the order in which threads add: the sum
+has the same bits, and no process ever holds the states of all. Learning is the same every time, so
+an actor that was lost is replaced by one that begins the round again; nothing of it shows in the
+model.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from hopefear import __version__, storage
 from hopefear.core.learner import Learner
 from hopefear.distributed.connection import LOSSES, Connection, check_versions, versions
-from hopefear.distributed.parcels import (
-    Parcel,
-    packed,
-    packed_update,
-    size_of,
-    unpacked,
-    unpacked_update,
-)
-from hopefear.errors import HopefearError, ModelError
-from hopefear.training.changes import Change, Sparse, Update
-from hopefear.training.passes import Passes
-from hopefear.training.workers import Report
+from hopefear.errors import HopefearError
+from hopefear.training.shards import Examples, Report, ShardTrainer, cut, merge_into
 
 # Seconds that a cluster has to start an actor.
 _PATIENCE = 180.0
 
 
-class Filed(NamedTuple):
-    """The examples of a shard, in a file."""
-
-    path: str
-    digest: str
-    kind: Any  # of the rows
-
-    def read(self) -> Any:
-        """The rows; a missing or another file is refused."""
-        return self.kind(*read_share(self.path, self.digest, self.kind._fields))
+def _sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return one + other
 
 
 class Worker:
-    """An actor: one shard, and sums of what several changed."""
+    """An actor: the learner of one shard."""
 
     def __init__(self) -> None:
         self._shard: Any = None
-        self._n = 0
+        self._begun: Any = None
 
     def versions(self) -> dict[str, str]:
-        """What is installed where it runs."""
+        """Returns what is installed where it runs."""
         return versions()
 
     def pid(self) -> int:
-        """Its process."""
+        """Returns its process."""
         return os.getpid()
 
-    def open(self, share: Any, data: Any, rest: tuple[Any, ...], learner: tuple[Any, ...]) -> None:
-        """Open a shard: what kind it is, its examples in a file or passes over them, the rest."""
+    def open(self, learner: tuple[Any, ...], examples: Examples) -> None:
+        """Makes the learner: its structure, its parts and the type of its weights."""
         structure, parts, dtype = learner
-        examples = data.read() if isinstance(data, Filed) else data
-        self._shard = share(examples, *rest).worker(structure, parts, dtype)
-        self._n = structure.n_coordinates()
+        self._shard = ShardTrainer(structure, parts, examples, dtype)
 
-    def begin(self, state: Any, t: int) -> None:
-        """As of a shard; what comes from afar cannot be written to, and is copied."""
-        self._shard.begin(type(state)(*(array.copy() for array in state)), t)
+    def begin(self, state: Any, ticks: int) -> None:
+        self._begun = state
+        self._shard.begin(state, ticks)
 
     def learn(self, epoch: int, first: int, last: int, steps: int) -> Report:
         return self._shard.learn(epoch, first, last, steps)
 
-    def step(self, move: Any, examples: Any) -> Any:
-        return self._shard.step(move, examples._replace(places=examples.places.copy()))
+    def end_round(self) -> float:
+        return self._shard.end_round()
 
-    def norms(self) -> Parcel:
-        change = Change(self._shard.norms(), (), ())
-        return packed(change, sum(n for _, n, _ in self._shard.trainer.structure.tables()))
-
-    def change(self, share: float, clock: np.ndarray) -> Parcel:
-        return packed(self._shard.change(share, clock), self._n)
-
-    def plus(self, one: Parcel, other: Parcel) -> Parcel:
-        """The sum of two parcels."""
-        n = one.load[0][0].n
-        return packed(unpacked(one).plus(unpacked(other)), n, one.sent + other.sent)
-
-    def take_up(self, parcel: Parcel) -> None:
-        self._shard.take_up(unpacked_update(parcel))
+    def contribution(self, share: float, norms: bool) -> np.ndarray:
+        return self._shard.contribution(self._begun, share, slice(None), norms)
 
 
 class Cluster:
-    """A Ray cluster that shards run on; give it to ``Shards`` as ``workers``.
+    """A Ray cluster that shards run on; give it to ``Shards`` as ``pool``.
 
     Parameters
     ----------
     address : str
         ``HOST:PORT`` of the cluster, or ``auto``: that of which this machine is a part, else one
         that is started here and ended with the run.
-    folder : path, optional
-        A folder that all machines see. The examples of each shard are written there, and removed
-        when training ends. By default one for temporary files, which is enough for one machine.
-        Of mapped data nothing is written: its cache must lie in a folder that all machines see.
 
     Examples
     --------
     >>> from hopefear.training.shards import Shards
-    >>> Shards(4, workers=Cluster("auto")).n  # doctest: +SKIP
+    >>> Shards(4, pool=Cluster("auto")).n  # doctest: +SKIP
     4
     """
 
-    def __init__(self, address: str = "auto", folder: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, address: str = "auto") -> None:
         self._connection = Connection(address)
-        self.folder = folder
-        self.sent, self.lost = 0, 0
-        self._actors: list[Any] = []
-        self._openings: list[tuple[Any, ...]] = []
-        self._made: Path | None = None
-        self._round: list[tuple[int, int, int, int]] = []  # what all learned since it began
-        self._begun: tuple[Any, int] = (None, 0)
-        self._n = 0
-
-    def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
-        """Tell where the examples of every shard lie, and let an actor open each."""
         self.lost = 0
-        self._connection.open(len(shares))
-        self._n = structure.n_coordinates()
-        parts = self._connection.ray.put((structure, learner, dtype))
-        for share, data in zip(shares, self._told([share[0] for share in shares]), strict=True):
-            self._openings.append((type(share), data, tuple(share)[1:], parts))
-        self._actors = [self._new_actor() for _ in shares]
-        for k in range(len(shares)):
+        self._rule: Any = None
+        self._actors: list[Any] = []
+        self._openings: list[tuple[Any, Any]] = []
+        self._begun: tuple[Any, int] | None = None
+        self._calls: list[list[tuple[Any, ...]]] = []  # what each shard learned in the round
+        self._answers: list[list[Any]] = []  # and what it answers
+
+    def start(
+        self, structure: Any, learner: Learner, examples: Sequence[Examples], dtype: Any
+    ) -> None:
+        if examples[0].passes.by_block:
+            raise HopefearError(
+                f"{examples[0].passes.dataset.source}: a cache is a file of this machine, and "
+                "shards on a cluster hold their examples in memory; leave out the cache"
+            )
+        self.lost = 0
+        self._rule = learner.rule
+        self._connection.open(len(examples))
+        put = self._connection.ray.put
+        parts = put((structure, learner, dtype))
+        self._openings = [(parts, put(one)) for one in examples]
+        self._forget_round()
+        self._actors = [self._new_actor() for _ in examples]
+        for k in range(len(examples)):
             try:
                 self._open(k)
             except self._connection.losses():
                 self._replace(k)
 
-    def begin(self, state: Any, t: int) -> None:
-        self._begun, self._round = (state, t), []
-        self._each("begin", [(self._connection.ray.put(state), t)] * len(self._actors))
-        self.sent += len(self._actors) * size_of(tuple(state))
+    def begin(self, state: Any, ticks: int) -> None:
+        self._begun = self._connection.ray.put(state), ticks
+        self._forget_round()
+        self._each("begin", *self._begun)
 
-    def learn(
-        self, epoch: int, stretches: Sequence[tuple[int, int]], steps: int
-    ) -> Iterator[list[Report]]:
-        calls = [(epoch, *stretch, steps) for stretch in stretches]
-        # Actors take up one call after the other, and wait for nobody.
-        waiting = [[actor.learn.remote(*call) for call in calls] for actor in self._actors]
-        for n, call in enumerate(calls):
-            reports: list[Report] = []
-            for k, answers in enumerate(waiting):
-                while len(reports) == k:
-                    try:
-                        reports.append(self._connection.answer(answers[n]))
-                    except self._connection.losses():
-                        self._replace(k)
-                        answers[n:] = [self._actors[k].learn.remote(*call) for call in calls[n:]]
-            self._round.append(call)
-            yield reports
+    def learn(self, k: int, epoch: int, first: int, last: int, steps: int) -> int:
+        call = epoch, first, last, steps
+        self._calls[k].append(call)
+        self._answers[k].append(self._actors[k].learn.remote(*call))
+        return len(self._calls[k]) - 1
 
-    def norms(self) -> Sparse:
-        return self._sum("norms", [()] * len(self._actors)).state
+    def result(self, k: int, answer: int) -> Report:
+        while True:
+            try:
+                return self._connection.answer(self._answers[k][answer])
+            except self._connection.losses():
+                self._replace(k)
 
-    def change(self, shares: Sequence[float], clock: np.ndarray) -> Change:
-        return self._sum("change", [(share, clock) for share in shares])
+    def halt(self, answers: Sequence[int]) -> None:
+        """Ends all actors: others begin the next round."""
+        for k, actor in enumerate(self._actors):
+            self._connection.ray.kill(actor)
+            self._actors[k] = self._new_actor()
+            self._open(k)
 
-    def take_up(self, update: Update) -> None:
-        self._begun, self._round = (self._begun[0], update.t), []
-        parcel = packed_update(update, self._n)
-        self._each("take_up", [(self._connection.ray.put(parcel),)] * len(self._actors))
-        self.sent += len(self._actors) * parcel.sent
-
-    def step(self, state: Any, number: int, move: Any, examples: Sequence[Any]) -> list[Any]:
-        self._begun = state, number  # an actor that is lost begins here, and need not move
-        shared = self._connection.ray.put(move)
-        answers = self._each("step", [(shared, some) for some in examples])
-        self.sent += len(self._actors) * size_of(move) + size_of((answers, list(examples)))
-        return answers
+    def merge(
+        self, base: Any, shares: Sequence[float], clock: np.ndarray, by_updated: bool, norms: bool
+    ) -> tuple[float, np.ndarray]:
+        add = self._connection.ray.remote(num_cpus=0)(_sum)
+        while True:
+            lived = sum(self._each("end_round"))
+            terms = [
+                actor.contribution.remote(share, norms)
+                for actor, share in zip(self._actors, shares, strict=True)
+            ]
+            while len(terms) > 1:
+                pairs = [terms[k : k + 2] for k in range(0, len(terms), 2)]
+                terms = [pair[0] if len(pair) == 1 else add.remote(*pair) for pair in pairs]
+            try:
+                total = self._connection.answer(terms[0])
+                break
+            except self._connection.losses():
+                continue  # actors that were lost are noticed, and all asked again
+        merge_into(base, self._rule, total, clock, by_updated)
+        width = len(self._rule.to_sums(cut(base, slice(0)), clock)) + 1
+        return lived, total[width:]
 
     def close(self) -> None:
-        """Give actors and files back, and end a cluster that was started here."""
+        """Gives actors back, and ends a cluster that was started here."""
         for actor in self._actors:
             self._connection.ray.kill(actor)
-        self._actors, self._openings = [], []
-        self._begun, self._round = (None, 0), []  # another training has states of its own
-        if self._made is not None:
-            shutil.rmtree(self._made, ignore_errors=True)
-            self._made = None
+        self._actors, self._openings, self._begun = [], [], None
         self._connection.close()
 
-    def _told(self, data: Sequence[Any]) -> list[Any]:
-        """How actors get at the data of all shards: passes over a cache, or rows in files."""
-        if isinstance(data[0], Passes):  # one for all, whose arrays may be long
-            return [self._connection.ray.put(data[0].portable())] * len(data)
-        self._made = _new_folder(self.folder)
-        files = [self._made / f"shard-{k}.hopefear" for k in range(len(data))]
-        return [
-            Filed(str(path), write_share(path, rows), type(rows))
-            for path, rows in zip(files, data, strict=True)
-        ]
+    def _forget_round(self) -> None:
+        self._calls = [[] for _ in self._openings]
+        self._answers = [[] for _ in self._openings]
 
     def _new_actor(self) -> Any:
         return self._connection.ray.remote(num_cpus=1, max_restarts=0)(Worker).remote()
 
     def _open(self, k: int) -> None:
-        """Let an actor open its shard, once it is known to be as this machine is."""
+        """Lets an actor make its learner, once it is known to be as this machine is."""
         try:
             installed = self._connection.ray.get(
                 self._actors[k].versions.remote(), timeout=_PATIENCE
@@ -228,7 +187,7 @@ class Cluster:
         self._connection.answer(self._actors[k].open.remote(*self._openings[k]))
 
     def _replace(self, k: int) -> None:
-        """Bring a new actor to where the lost one stood in its round."""
+        """Brings a new actor to where the lost one stood in its round."""
         for _ in range(LOSSES):
             self.lost += 1
             if self.lost > LOSSES:
@@ -239,89 +198,23 @@ class Cluster:
             self._actors[k] = self._new_actor()
             try:
                 self._open(k)
-                if self._begun[0] is not None:
+                if self._begun is not None:
                     self._connection.answer(self._actors[k].begin.remote(*self._begun))
-                for call in self._round:
-                    self._connection.answer(self._actors[k].learn.remote(*call))
+                learn = self._actors[k].learn
+                self._answers[k] = [learn.remote(*call) for call in self._calls[k]]
                 return
             except self._connection.losses():
                 continue
 
-    def _each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """What all actors answer; those that are lost on the way are replaced."""
-
-        def asked(k: int) -> Any:
-            return getattr(self._actors[k], method).remote(*arguments[k])
-
-        answers, waiting = [], [asked(k) for k in range(len(self._actors))]
-        for k, answer in enumerate(waiting):
+    def _each(self, method: str, *arguments: Any) -> list[Any]:
+        """Returns what all actors answer; those that are lost on the way are replaced."""
+        answers = [getattr(actor, method).remote(*arguments) for actor in self._actors]
+        for k in range(len(answers)):
             while True:
                 try:
-                    answers.append(self._connection.answer(answer))
+                    answers[k] = self._connection.answer(answers[k])
                     break
                 except self._connection.losses():
                     self._replace(k)
-                    answer = asked(k)
+                    answers[k] = getattr(self._actors[k], method).remote(*arguments)
         return answers
-
-    def _sum(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> Change:
-        """The sum of what all actors answer, by twos, made where the first of two is."""
-        while True:
-            # An actor that was lost between two questions is noticed here.
-            self._each("pid", [()] * len(self._actors))
-            items = [
-                (actor, getattr(actor, method).remote(*args))
-                for actor, args in zip(self._actors, arguments, strict=True)
-            ]
-            while len(items) > 1:
-                pairs = [items[k : k + 2] for k in range(0, len(items), 2)]
-                items = [
-                    pair[0]
-                    if len(pair) == 1
-                    else (pair[0][0], pair[0][0].plus.remote(pair[0][1], pair[1][1]))
-                    for pair in pairs
-                ]
-            try:
-                parcel = self._connection.answer(items[0][1])
-            except self._connection.losses():
-                continue  # asked again, of all: shards answer the same
-            self.sent += parcel.sent
-            return unpacked(parcel)
-
-
-def write_share(path: Path, rows: Any) -> str:
-    """Write the examples of a shard; SHA-256 of the file."""
-    data = storage.pack({"version": __version__}, rows._asdict(), kind="shard")
-    storage.write_atomically(path, data)
-    return hashlib.sha256(data).hexdigest()
-
-
-def read_share(path: str, digest: str, names: Sequence[str]) -> list[np.ndarray]:
-    """The arrays of a shard, or an error that says why this is not the file that was meant."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise HopefearError(
-            f"{path}: the examples of a shard are missing on this worker: {error.strerror}; give "
-            "--cluster-folder a folder that all machines of the cluster see"
-        ) from error
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise HopefearError(
-            f"{path}: the examples of a shard on this worker are not those that were written: "
-            "their hash differs; give --cluster-folder a folder that all machines share"
-        )
-    try:
-        _, arrays = storage.unpack(data, kind="shard", name=path)
-        return [arrays[name] for name in names]
-    except (ModelError, KeyError) as error:
-        raise HopefearError(f"{path} holds no shard: {error}") from error
-
-
-def _new_folder(folder: str | os.PathLike[str] | None) -> Path:
-    """A folder of this run alone."""
-    try:
-        if folder is not None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix="hopefear-shards-", dir=folder))
-    except OSError as error:
-        raise HopefearError(f"{folder}: no folder can be made there: {error.strerror}") from error

@@ -51,7 +51,7 @@ class Averaged(NamedTuple):
     def afresh(self, memory):
         start_afresh(memory)
 
-    def books(self, memory):
+    def accumulators(self, memory):
         return (memory,)
 
     def average(self, memory, trainer):

@@ -29,5 +29,5 @@ class Last(NamedTuple):
     def init_memory(self, n, window):
         return Nothing(np.zeros(0))
 
-    def books(self, memory):
+    def accumulators(self, memory):
         return ()

@@ -114,9 +114,6 @@ class Voted(NamedTuple):
         memory.counts[0] = k + 1
         memory.lived[0] = 0.0
 
-    def alone(self):
-        return True  # the log has the order of updates
-
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         entry = memory.counts[1]
         memory.coordinates[entry] = j

@@ -208,7 +208,7 @@ class Recipe:
             values.pop("l1", None)
             values.pop("l2", None)
         values.pop("period", None)
-        return {**values, "block": 1}
+        return values
 
     def space(self) -> dict[str, Dimension]:
         """What ``hopefear search`` tries of each parameter.
@@ -261,7 +261,6 @@ class Recipe:
         return replace(self, parts=tuple(names), defaults=defaults)
 
     def _composed(self, scale: Scale, params: dict[str, Any]) -> Learner:
-        block = number("block", params.pop("block", 1), 1)
         parts = (self.loss, self.rule, self.readout)
         known = [open_fields(part) for part in parts]
         values = {k: v for k, v in self.defaults.items() if any(k in part for part in known)}
@@ -293,7 +292,7 @@ class Recipe:
         if rate is not None:
             values["rate"] = rate.rate(scale, loss) if isinstance(rate, Auto) else rate
         rule, readout = (made_part(part, values) for part in parts[1:])
-        return Learner(loss, rule, readout, self.on, block)
+        return Learner(loss, rule, readout, self.on)
 
     def _penalty(self, params: dict[str, Any], scale: Scale) -> dict[str, Any]:
         """What ``lam`` means for one step: ``lam / n`` times the gradient of R (SAPO, eq. 5).

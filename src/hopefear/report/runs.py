@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -210,21 +210,13 @@ def _read(path: Path) -> str:
 
 _LOWER_IS_BETTER = ("error", "loss", "perplexity", "mistakes", "cost", "risk", "nnz")
 _ERRORS = ("ter", "wer", "cer")
-_BOUND_COLUMNS = {
-    "mistakes": "mistakes",
-    "theorem1": "Theorem 1",
-    "corollary1": "error, Corollary 1",
-    "delta": "Δ(u)",
-    "delta_bar": "Δ̄(u)",
-    "R": "R",
-    "G": "G",
-    "comparator_norm": "‖u‖",
-    "comparator_loss": "loss of u",
-    "regime": "regime",
-}
 
 
-def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> Page:
+def run_report(
+    folders: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    more: Sequence[Callable[[Page, Sequence[Run]], None]] = (),
+) -> Page:
     """Write one page that shows training runs side by side.
 
     Parameters
@@ -233,6 +225,8 @@ def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike
         Run folders, one or more; each holds ``run.json`` and ``events.jsonl``.
     out : path
         HTML file to write.
+    more : sequence of callables
+        Each adds sections of its own to the page, before the settings.
 
     Returns
     -------
@@ -253,8 +247,8 @@ def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike
     _curves(page, runs)
     _scores(page, runs, "train", "On the lists tuned on", "Tuning")
     _scores(page, runs, "dev", "On development data", "Development")
-    _bounds(page, runs)
-    _theory(page, runs)
+    for draw in more:
+        draw(page, runs)
     _settings(page, runs)
     page.write(out)
     return page
@@ -278,8 +272,7 @@ def _summary(page: Page, runs: Sequence[Run]) -> None:
             ("nnz", "non-zeros"),
             ("mean_abs_weight", "mean |w|"),
             ("seconds", "seconds"),
-            ("rounds", "rounds of shards"),
-            ("sent", "bytes between shards"),
+            ("merges", "merges of shards"),
             ("waited", "seconds shards waited"),
         )
         if any(run.last(key) is not None for run in runs)
@@ -336,97 +329,6 @@ def _scores(page: Page, runs: Sequence[Run], name: str, title: str, short: str) 
         trades += [plot] if plot.series else []
     if len(runs) > 1 and trades:
         page.figures(trades)
-
-
-def _bounds(page: Page, runs: Sequence[Run]) -> None:
-    bounded = [run for run in runs if any(_mapping(e, "bound") for e in run.events)]
-    if not bounded:
-        return
-    page.section("Mistakes against the bounds")
-    page.text(
-        "Theorem 1 limits the mistakes of a run in terms of a comparator u, whatever the "
-        "order of the data; Corollary 1 turns that into a probability of error on new data. "
-        "A curve of mistakes stays below its bound unless the regime is vacuous."
-    )
-    plots = []
-    for run in bounded:
-        curves = {key: run.curve("bound", key) for key in ("mistakes", "theorem1")}
-        if not curves["mistakes"][1]:
-            curves["mistakes"] = run.curve("mistakes")
-        tops = [max(y) for _, y in curves.values() if y]
-        far = len(tops) > 1 and max(tops) > 30 * max(min(tops), 1.0)
-        plot = Plot(run.name, run.clock(), "mistakes", y_scale="log" if far else "linear")
-        for look, (key, (x, y)) in enumerate(curves.items()):
-            if y:
-                plot.line(x, y, _BOUND_COLUMNS[key], dashed=key != "mistakes", look=look)
-        plots.append(plot)
-    page.figures(plots)
-    last = [
-        next(filter(None, (_mapping(e, "bound") for e in reversed(run.events)))) for run in bounded
-    ]
-    terms = [key for key in _BOUND_COLUMNS if any(key in b for b in last)]
-    page.table(
-        ["run", *(_BOUND_COLUMNS[key] for key in terms)],
-        [[run.name, *(b.get(key) for key in terms)] for run, b in zip(bounded, last, strict=True)],
-        "Terms of the bounds at the last event.",
-    )
-
-
-# Of each theorem: what is drawn, the words for it, and what the figures mean.
-_THEOREMS = {
-    "mira": (
-        {"left": "squared costs", "right": "bound", "cost": "costs"},
-        "MIRA: the sum of squared costs of predictions (cut off at C R² times the cost) stays "
-        "below its bound for the comparator u. The slides print the plain sum of costs in its "
-        "place, which may rise above it.",
-    ),
-    "swvp": (
-        {"updates": "updates", "bound": "(R_JJ / δ_JJ)²"},
-        "SWVP: updates stay below (R_JJ / δ_JJ)² where the comparator u separates all mixtures "
-        "that moved the weights; where it does not, there is no bound.",
-    ),
-    "sapo": (
-        {"gap": "g_all − g_n", "rho": "ρ_n"},
-        "SAPO: ρ_n is the probability of all outputs but the n best, and g_all − g_n = −log(1 − "
-        "ρ_n) what the loss leaves out of the CRF's; means since the event before.",
-    ),
-}
-
-
-def _theory(page: Page, runs: Sequence[Run]) -> None:
-    """Theorems on steps, each run by itself."""
-    for name, (curves, words) in _THEOREMS.items():
-        measured = [
-            run
-            for run in runs
-            if any((_mapping(e, "theory") or {}).get("name") == name for e in run.events)
-        ]
-        if not measured:
-            continue
-        page.section(f"What theory says of {name.upper()}")
-        page.text(words)
-        plots = []
-        for run in measured:
-            plot = Plot(run.name, run.clock(), ", ".join(curves.values()))
-            for look, (key, title) in enumerate(curves.items()):
-                x, y = run.curve("theory", key)
-                if y:
-                    plot.line(x, y, title, dashed=key in ("right", "bound"), look=look)
-            plots.append(plot)
-        page.figures(plots)
-        last = [
-            next(filter(None, (_mapping(e, "theory") for e in reversed(run.events))))
-            for run in measured
-        ]
-        terms = [key for key in last[0] if key != "name"]
-        page.table(
-            ["run", *terms],
-            [
-                [run.name, *(one.get(k) for k in terms)]
-                for run, one in zip(measured, last, strict=True)
-            ],
-            "Terms at the last event.",
-        )
 
 
 def _settings(page: Page, runs: Sequence[Run]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, Rule
-from hopefear.core.workspace import Stretched, lifted, shrink
+from hopefear.core.workspace import Stretched, inverse_soft_threshold, shrink, soft_threshold
 
 
 class AdaGradState(NamedTuple):
@@ -54,22 +54,14 @@ class AdaGrad(NamedTuple):
     def init(self, n, dtype):
         return AdaGradState(np.zeros((n, 2), dtype), np.array([1.0, 0.0, self.rate]))
 
-    def change_size(self):
-        return 2
+    def to_sums(self, state, clock):
+        m, root = state.cells.astype(np.float64).T
+        return soft_threshold(m, clock[DROP]) * self.rate / (self.eps + root), root * root
 
-    def change(self, base, i, state, j, share, ended, clock):
-        m0, root0 = np.float64(base.cells[i, 0]), np.float64(base.cells[i, 1])
-        m1, root1 = np.float64(state.cells[j, 0]), np.float64(state.cells[j, 1])
-        before = shrink(m0, ended[DROP]) * self.rate / (self.eps + root0)
-        after = shrink(m1, ended[DROP]) * self.rate / (self.eps + root1)
-        return share * (after - before), share * (root1 * root1 - root0 * root0), 0.0
-
-    def merge(self, base, i, x, y, z, clock, state, j):
-        m, before = np.float64(base.cells[i, 0]), np.float64(base.cells[i, 1])
-        root = math.sqrt(max(before * before + y, 0.0))
-        w = shrink(m, clock[DROP]) * self.rate / (self.eps + before) + x
-        state.cells[j, 0] = lifted(w * (self.eps + root) / self.rate, clock[DROP])
-        state.cells[j, 1] = root
+    def from_sums(self, sums, clock):
+        root = np.sqrt(np.maximum(sums[1], 0.0))
+        m = inverse_soft_threshold(sums[0] * (self.eps + root) / self.rate, clock[DROP])
+        return (np.stack((m, root), axis=1),)
 
     def additive(self):
         return False  # squares of the direction are remembered

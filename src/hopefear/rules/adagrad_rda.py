@@ -52,21 +52,15 @@ class AdaGradRDA(NamedTuple):
     def init(self, n, dtype):
         return AdaGradRDAState(np.zeros((n, 2), dtype), np.array([1.0, 0.0, self.rate]))
 
-    def sums(self):
+    def is_sum_over_examples(self):
         return True  # of directions and their squares, and ticks count them
 
-    def change_size(self):
-        return 2
+    def to_sums(self, state, clock):
+        m, root = state.cells.astype(np.float64).T
+        return m, root * root
 
-    def change(self, base, i, state, j, share, ended, clock):
-        before, after = np.float64(base.cells[i, 1]), np.float64(state.cells[j, 1])
-        m = share * (np.float64(state.cells[j, 0]) - base.cells[i, 0])
-        return m, share * (after * after - before * before), 0.0
-
-    def merge(self, base, i, x, y, z, clock, state, j):
-        root = np.float64(base.cells[i, 1])
-        state.cells[j, 0] = base.cells[i, 0] + x
-        state.cells[j, 1] = math.sqrt(max(root * root + y, 0.0))
+    def from_sums(self, sums, clock):
+        return (np.stack((sums[0], np.sqrt(np.maximum(sums[1], 0.0))), axis=1),)
 
     def additive(self):
         return False  # squares of the direction are remembered

@@ -61,24 +61,15 @@ class ConfidenceWeighted(NamedTuple):
     def init(self, n, dtype):
         return ConfidenceState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
 
-    def sums(self):
+    def is_sum_over_examples(self):
         return True  # of what examples say in 1 / variance and w / variance: Gaussians multiply
 
-    def change_size(self):
-        return 2
+    def to_sums(self, state, clock):
+        precision = 1.0 / state.variance.astype(np.float64)
+        return precision * state.w, precision
 
-    def differs(self, base, i, state, j):
-        return base.w[i] != state.w[j] or base.variance[i] != state.variance[j]
-
-    def change(self, base, i, state, j, share, ended, clock):
-        before, after = 1.0 / np.float64(base.variance[i]), 1.0 / np.float64(state.variance[j])
-        return share * (after * state.w[j] - before * base.w[i]), share * (after - before), 0.0
-
-    def merge(self, base, i, x, y, z, clock, state, j):
-        before = 1.0 / np.float64(base.variance[i])
-        precision = before + y
-        state.w[j] = (before * base.w[i] + x) / precision
-        state.variance[j] = 1.0 / precision
+    def from_sums(self, sums, clock):
+        return sums[0] / sums[1], 1.0 / sums[1]
 
     def additive(self):
         return False  # squares of the direction are remembered

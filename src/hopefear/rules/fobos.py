@@ -9,7 +9,14 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, RATE, SCALE, WORN, Rule
-from hopefear.core.workspace import Shrunk, lifted, mixed_clock, scheduled, shrink
+from hopefear.core.workspace import (
+    Shrunk,
+    inverse_soft_threshold,
+    mixed_clock,
+    scheduled,
+    shrink,
+    soft_threshold,
+)
 
 
 class FobosState(NamedTuple):
@@ -57,16 +64,11 @@ class FOBOS(NamedTuple):
     def merged_clock(self, base, clocks, shares, t):
         return mixed_clock(clocks, shares, scheduled(self.rate, self.power, 1.0, 1.0, t))
 
-    def change_size(self):
-        return 1
+    def to_sums(self, state, clock):
+        return (clock[SCALE] * soft_threshold(state.m, clock[DROP]),)
 
-    def change(self, base, i, state, j, share, ended, clock):
-        part, drop = share * ended[SCALE] / clock[SCALE], ended[DROP]
-        return part * (shrink(state.m[j], drop) - shrink(base.m[i], drop)), 0.0, 0.0
-
-    def merge(self, base, i, x, y, z, clock, state, j):
-        drop = clock[DROP]
-        state.m[j] = lifted(shrink(base.m[i], drop) + x, drop)
+    def from_sums(self, sums, clock):
+        return (inverse_soft_threshold(sums[0] / clock[SCALE], clock[DROP]),)
 
     def reading(self, state):
         return Shrunk(state.m, state.clock[SCALE], state.clock[DROP])

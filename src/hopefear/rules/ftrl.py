@@ -64,30 +64,20 @@ class FTRL(NamedTuple):
     def init(self, n, dtype):
         return FTRLState(np.zeros((n, 4), dtype), np.array([1.0, 0.0, self.rate]))
 
-    def change_size(self):
-        return 3
+    def to_sums(self, state, clock):
+        w, z, root, _ = state.cells.astype(np.float64).T
+        return w, z, root * root
 
-    def differs(self, base, i, state, j):
-        before, after = base.cells[i], state.cells[j]
-        return before[0] != after[0] or before[1] != after[1] or before[2] != after[2]
-
-    def change(self, base, i, state, j, share, ended, clock):
-        before, after = np.float64(base.cells[i, 2]), np.float64(state.cells[j, 2])
-        w = share * (np.float64(state.cells[j, 0]) - base.cells[i, 0])
-        z = share * (np.float64(state.cells[j, 1]) - base.cells[i, 1])
-        return w, z, share * (after * after - before * before)
-
-    def merge(self, base, i, x, y, z, clock, state, j):
-        w, before = base.cells[i, 0] + x, np.float64(base.cells[i, 2])
-        root = math.sqrt(max(before * before + z, 0.0))
+    def from_sums(self, sums, clock):
+        w, root = sums[0], np.sqrt(np.maximum(sums[2], 0.0))
         # z holds past weights times rates that shards share; of a weight there is but one z.
-        sum_ = min(max(base.cells[i, 1] + y, -self.l1), self.l1)
-        if w != 0.0:
-            rate = (self.beta + root) / self.rate + self.l2
-            sum_ = -math.copysign(abs(w) * rate + self.l1, w)
-        state.cells[j, 0] = w
-        state.cells[j, 1] = sum_
-        state.cells[j, 2] = root
+        rate = (self.beta + root) / self.rate + self.l2
+        z = np.where(
+            w == 0.0,
+            np.clip(sums[1], -self.l1, self.l1),
+            -np.copysign(np.abs(w) * rate + self.l1, w),
+        )
+        return (np.stack((w, z, root, np.zeros(w.size)), axis=1),)
 
     def additive(self):
         return False  # squares of the direction are remembered

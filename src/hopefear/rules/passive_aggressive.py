@@ -64,14 +64,11 @@ class PassiveAggressive(NamedTuple):
     def init(self, n, dtype):
         return PAState(np.zeros(n, dtype), np.array([1.0, 0.0, 1.0]))
 
-    def change_size(self):
-        return 1
+    def to_sums(self, state, clock):
+        return (state.w.astype(np.float64),)
 
-    def change(self, base, i, state, j, share, ended, clock):
-        return share * (np.float64(state.w[j]) - base.w[i]), 0.0, 0.0
-
-    def merge(self, base, i, x, y, z, clock, state, j):
-        state.w[j] = base.w[i] + x
+    def from_sums(self, sums, clock):
+        return sums
 
     def reading(self, state):
         return Plain(state.w)

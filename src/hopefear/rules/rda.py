@@ -69,17 +69,14 @@ class RDA(NamedTuple):
     def init(self, n, dtype):
         return RDAState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))
 
-    def sums(self):
+    def is_sum_over_examples(self):
         return True  # of directions, and ticks count them
 
-    def change_size(self):
-        return 1
+    def to_sums(self, state, clock):
+        return (state.m.astype(np.float64),)
 
-    def change(self, base, i, state, j, share, ended, clock):
-        return share * (np.float64(state.m[j]) - base.m[i]), 0.0, 0.0
-
-    def merge(self, base, i, x, y, z, clock, state, j):
-        state.m[j] = base.m[i] + x
+    def from_sums(self, sums, clock):
+        return sums
 
     def reading(self, state):
         real = state.m.dtype.type

@@ -72,22 +72,18 @@ class SGD(NamedTuple):
     def init(self, n, dtype):
         return SGDState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))
 
-    def among(self, shards):
+    def for_shards(self, shards):
         return self._replace(period=self.period / shards)
 
     def merged_clock(self, base, clocks, shares, t):
         rate = scheduled(self.rate, self.power, self.decay, self.period, t)
         return mixed_clock(clocks, shares, rate)
 
-    def change_size(self):
-        return 1
+    def to_sums(self, state, clock):
+        return (state.m * np.float64(clock[SCALE]),)
 
-    def change(self, base, i, state, j, share, ended, clock):
-        part = share * ended[SCALE] / clock[SCALE]
-        return part * (np.float64(state.m[j]) - base.m[i]), 0.0, 0.0
-
-    def merge(self, base, i, x, y, z, clock, state, j):
-        state.m[j] = base.m[i] + x
+    def from_sums(self, sums, clock):
+        return (sums[0] / clock[SCALE],)
 
     def reading(self, state):
         real = state.m.dtype.type

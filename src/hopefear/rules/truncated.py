@@ -9,7 +9,13 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, RATE, Rule, Weights
-from hopefear.core.workspace import lifted, mixed_clock, scheduled, shrink
+from hopefear.core.workspace import (
+    inverse_soft_threshold,
+    mixed_clock,
+    scheduled,
+    shrink,
+    soft_threshold,
+)
 
 
 class TruncatedState(NamedTuple):
@@ -90,21 +96,13 @@ class TruncatedGradient(NamedTuple):
     def merged_clock(self, base, clocks, shares, t):
         return mixed_clock(clocks, shares, scheduled(self.rate, self.power, 1.0, 1.0, t))
 
-    def change_size(self):
-        return 1
+    def to_sums(self, state, clock):
+        return (np.where(state.free, state.m, soft_threshold(state.m, clock[DROP])),)
 
-    def change(self, base, i, state, j, share, ended, clock):
-        drop = ended[DROP]
-        before = shrink(base.m[i], 0.0 if base.free[i] else drop)
-        after = shrink(state.m[j], 0.0 if state.free[j] else drop)
-        return share * (after - before), 0.0, 0.0
-
-    def merge(self, base, i, x, y, z, clock, state, j):
-        drop = clock[DROP]
-        w = shrink(base.m[i], 0.0 if base.free[i] else drop) + x
-        free = abs(w) > self.threshold
-        state.free[j] = free
-        state.m[j] = w if free else lifted(w, drop)
+    def from_sums(self, sums, clock):
+        w = sums[0]
+        free = np.abs(w) > self.threshold
+        return np.where(free, w, inverse_soft_threshold(w, clock[DROP])), free
 
     def reading(self, state):
         return Truncated(state.m, state.free, state.clock[DROP])

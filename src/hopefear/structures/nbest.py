@@ -81,9 +81,6 @@ class NBest(NamedTuple):
     def entries(self, data, order):
         return int((data.scopes[order + 1] - data.scopes[order]).sum())
 
-    def in_turn(self):
-        return self.pricing.in_turn()
-
     def score(self, x, weights, theta):
         data, points, local = x.data, theta.points, theta.local
         features, columns, values = data.features, data.columns, data.values

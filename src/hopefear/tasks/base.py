@@ -28,6 +28,9 @@ from hopefear.training.shards import Shards
 from hopefear.training.stopping import Stopping
 from hopefear.training.trainer import Trainer
 
+# From structure, learner and data to a trainer that learns the same and measures meanwhile.
+Instrument = Callable[[Any, Any, Passes], Trainer]
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -124,8 +127,6 @@ class Task:
 
     name: ClassVar[str]
     epochs: ClassVar[int] = 5  # passes of online learners, unless said
-    bounds = False  # report the theorem on the learner in every event
-    comparator: Any = None  # the weights that theorems compare with; the average so far unless said
 
     def check(self, data: Any, dev: Any) -> None:
         """Refuse data that cannot be learned from, or held-out data that means something else."""
@@ -172,24 +173,6 @@ class Task:
     def identity(self, data: Any, structure: Any) -> dict[str, Any]:
         """What else makes a run this run: a checkpoint of another one is refused."""
         return {}
-
-    def trainer(self, structure: Any, learner: Any, passes: Passes) -> Trainer | None:
-        """A trainer that measures theorems, where ``bounds`` says so; None for the usual one."""
-        if not self.bounds:
-            return None
-        from hopefear.training.bounds.steps import instrument
-
-        if getattr(passes.dataset, "mapping", None) is not None:
-            raise HopefearError(
-                f"{passes.dataset.source}: bounds look at old mistakes again and need "
-                "the data in memory; train without a cache, or without bounds"
-            )
-        if learner.batch or hasattr(learner, "trainer"):
-            raise HopefearError(
-                "bounds are theorems on online learners of linear models; use vrda, mira, swvp or "
-                "sapo, or leave out the bounds"
-            )
-        return instrument(structure, learner, passes.rows, self.comparator)
 
     def temperature(self, structure: Any, predictor: Any, data: Any, n_jobs: int) -> float:
         """What scores are divided by before they become probabilities, fitted on some data.
@@ -244,6 +227,7 @@ def train(
     calibrate: bool = True,
     on_calibration: Callable[[], None] | None = None,
     final: bool = False,
+    instrument: Instrument | None = None,
 ) -> Trained:
     """Train a model, whatever the task, online or in batch.
 
@@ -269,12 +253,11 @@ def train(
     start : float array, optional
         Weights of all coordinates that a batch learner starts from.
     n_jobs : int
-        Threads for evaluation, batch learners and those that take blocks of examples; the model
-        does not depend on it.
+        Threads for evaluation and batch learners; the model does not depend on it.
     on_event, trace, checkpoints, resume, dtype
         As in :func:`hopefear.training.loop.fit`.
     shards : int or Shards, optional
-        Learn on so many shards of the data side by side, merged after every pass unless told; see
+        Learn on so many shards of the data side by side, merged after every epoch unless told; see
         :class:`hopefear.training.shards.Shards`.
     calibrate : bool
         False: no temperature is fitted, and scores count as log probabilities as they are.
@@ -282,13 +265,15 @@ def train(
         Called when the temperature is about to be fitted.
     final : bool
         Nobody will go on with the trainer, so that its books may go before the model is made.
+    instrument : callable, optional
+        Makes the trainer of structure, learner and passes: one that learns the same weights, and
+        measures while it does.
     """
     task.check(data, dev)
     passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content, by_block)
     name, build, parameters = builder(task, learner, params or {}, data)
     structure, learner = task.composed(passes, build, parameters)
     task.check_together(structure, learner, data)
-    passes.align(getattr(learner, "block", 1))
     if start is not None and not learner.batch:
         raise HopefearError(
             f"{name} learns online, and only batch learners start from given weights; "
@@ -305,7 +290,7 @@ def train(
     shards = None if shards is None else Shards.of(shards)
     split = {} if shards is None else shards.words(learner)
     if shards is not None:
-        shards.cut(passes)
+        passes.cut(shards.n)  # which blocks there are is part of what is learned
     origin = None if start is None else fingerprint(np.asarray(start, np.float64).tobytes())
     more = {
         "start": origin,
@@ -329,7 +314,7 @@ def train(
     identity = {
         "data": data.digest,
         **task.identity(data, structure),
-        "bounds": task.bounds,
+        "instrument": instrument is not None,
         "shuffle": shuffle,
         "pieces": passes.n_pieces,
         "by_content": by_content,
@@ -340,14 +325,14 @@ def train(
         "signature": signature,  # last: what it says at length is said better above
     }
     trim()
-    trainer = task.trainer(structure, learner, passes)
+    trainer = None if instrument is None else instrument(structure, learner, passes)
     if trainer is not None and checkpoints is not None:
         trainer.arrays()  # what cannot be saved is refused now, not after the first pass
     if shards is not None:
         if trainer is not None:
             raise HopefearError(
-                "bounds are theorems on one learner that sees all examples in a row; leave out "
-                "the bounds, or the shards"
+                "shards are learners of their own, and an instrument such as --bounds measures "
+                "one that sees all examples in a row; leave out one of the two"
             )
         order = {"by_content": by_content, "dtype": dtype}
         trainer = shards.trainer(structure, learner, passes, **order)

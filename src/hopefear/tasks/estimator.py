@@ -235,7 +235,7 @@ class ModelEstimator(Estimator, Generic[M]):
             **options,
         )
         result = trained.fit
-        self._trainer = result.trainer.alone() if isinstance(trained.learner, Learner) else None
+        self._trainer = result.trainer.detach() if isinstance(trained.learner, Learner) else None
         self._recent = None
         self.history_: list[Event] = result.history
         self.n_iter_ = len(self.history_)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -442,7 +441,7 @@ def check_rule(
     _demand(bool(copies.any()), f"{name} moved nothing with the loss {describe(loss)}")
     _agree(trainer.average(), copies.mean(axis=0), f"{name}: average of the weights there were")
     _check_sums(rule)
-    _check_threads(structure, trainer.learner, rows, order)
+    _check_merging(trainer)
     _check_rebase(trainer)
     oracle = dense_rule(rule, trainer.n) if dense is None else dense(trainer.n)
     if oracle is not None:
@@ -496,22 +495,22 @@ def _check_sums(rule: Any) -> None:
         _agree(twice, once, f"{describe(rule)}: additive() promises that two moves add up")
 
 
-def _check_threads(structure: Any, learner: Learner, rows: Any, order: np.ndarray) -> None:
-    """Blocks on three threads, against one."""
-    blocks = replace(learner, block=5)
-
-    def learned(jobs: int) -> dict[str, np.ndarray]:
-        with closing(OnlineTrainer(structure, blocks, np.float64, jobs)) as trainer:
-            trainer.learn(rows, order)
-        return trainer.arrays()
-
-    one, many = learned(1), learned(3)
-    for key, array in one.items():
-        _demand(
-            array.tobytes() == many[key].tobytes(),
-            f"{learner.signature()}: {key} depends on the number of threads; moves and touches "
-            "must write to their own coordinate alone, or the readout say that it stands alone",
-        )
+def _check_merging(trainer: OnlineTrainer) -> None:
+    """A state as sums and back again, as shards merge it."""
+    rule, state = trainer.learner.rule, trainer.state
+    if (sums := rule.to_sums(state, state.clock)) is None:
+        return
+    arrays = rule.from_sums(sums, state.clock)
+    names = [name for name in state._fields if name != "clock"]
+    before = _weights(trainer)
+    trainer.state = state._replace(
+        **{
+            name: np.ascontiguousarray(array, getattr(state, name).dtype)
+            for name, array in zip(names, arrays, strict=True)
+        }
+    )
+    _agree(_weights(trainer), before, f"{describe(rule)}: from_sums does not undo to_sums")
+    trainer.state = state
 
 
 def _check_rebase(trainer: OnlineTrainer) -> None:
@@ -572,7 +571,6 @@ def _check_readout_of(learner: Learner, kept: Callable[[np.ndarray], np.ndarray]
     order = np.tile(np.arange(len(rows.weights)), 2)
     whole, short, first, second = (OnlineTrainer(structure, learner, np.float64) for _ in range(4))
     copies = np.array(list(_steps(whole, rows, order)))
-    _check_threads(structure, learner, rows, order)
     plain = OnlineTrainer(structure, replace(learner, readout=Last()), np.float64)
     plain.learn(rows, order)
     _agree(copies[-1], _weights(plain), f"{name} changes what is learned", 0.0)

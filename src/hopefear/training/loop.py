@@ -99,8 +99,7 @@ def fit(
     start : float array, optional
         Weights that a batch learner starts from.
     n_jobs : int
-        Threads of a batch learner, or of one that takes blocks of examples. The model does not
-        depend on it.
+        Threads of a batch learner. The model does not depend on it.
     trainer : Trainer, optional
         Go on with this one instead of starting from zero.
     final : bool
@@ -121,8 +120,6 @@ def fit(
     if learner.batch:
         epochs = learner.max_iter if epochs is None else epochs
         passes = passes.whole()
-    elif getattr(learner, "block", 1) > 1:
-        passes.align(learner.block)
     if passes.n == 0:
         raise HopefearError("there are no examples to learn from, of weight above 0")
     if stopping is not None:
@@ -167,7 +164,7 @@ def trainer_of(
         return learner.trainer(structure, passes.rows, start, n_jobs)
     if hasattr(learner, "trainer"):  # a network, which this layer does not know
         return learner.trainer(structure, passes, n_jobs)
-    return OnlineTrainer(structure, learner, dtype, n_jobs)
+    return OnlineTrainer(structure, learner, dtype)
 
 
 @dataclass

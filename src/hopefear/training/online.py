@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.averages import leave_line, totals_now
+from hopefear.core.averages import leave_line, start_afresh, totals_now
 from hopefear.core.component import component, lean
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner, check_served, describe
@@ -108,7 +108,7 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
                 )
                 books = readout.now(memory)
                 row = Mover(rule, state, readout, memory, books, a, b)
-                structure.scatter(x, work.mu, readout.watched(memory, row))
+                structure.scatter(x, work.mu, row)
                 counts[UPDATES] += 1
                 outcome[n] |= UPDATED
             counts[TICKS] += 1
@@ -184,9 +184,6 @@ class OnlineTrainer(Trainer):
         Loss, rule, readout.
     dtype : numpy dtype
         Of the weights that are read in dot products: float32 (fast) or float64 (for checking).
-    n_jobs : int
-        Threads that search the examples of a block; without blocks there is one. What is learned
-        does not depend on it.
 
     Examples
     --------
@@ -203,9 +200,7 @@ class OnlineTrainer(Trainer):
     (200, True)
     """
 
-    def __init__(
-        self, structure: Any, learner: Learner, dtype: Any = np.float32, n_jobs: int = 1
-    ) -> None:
+    def __init__(self, structure: Any, learner: Learner, dtype: Any = np.float32) -> None:
         _check_together(structure, learner)
         self.structure, self.learner = structure, learner
         self.n = structure.n_coordinates()
@@ -216,11 +211,6 @@ class OnlineTrainer(Trainer):
         self._dtype = dtype
         self._work: Workspace | None = None
         self._prepared_for: Any = None
-        self._blocks: Any = None
-        if learner.block > 1:
-            from hopefear.training.blocks import Blocks  # which needs what is above
-
-            self._blocks = Blocks(structure, learner, dtype, n_jobs)
 
     def learn(self, data: Any, order: np.ndarray, outcome: np.ndarray | None = None) -> None:
         """Learn from the rows named by ``order``; ``outcome`` takes a byte per example."""
@@ -228,20 +218,14 @@ class OnlineTrainer(Trainer):
         if outcome is None:
             outcome = np.empty(order.size, np.uint8)
         if data is not self._prepared_for:
-            if self._blocks is None:
-                self._work = self.structure.workspace(data, learner.loss, self._dtype)
-            else:
-                self._blocks.prepare(data)
+            self._work = self.structure.workspace(data, learner.loss, self._dtype)
             self._prepared_for = data
-        done, block = 0, learner.block
+        done = 0
         self.memory = learner.readout.with_room(
             self.memory, order.size, lambda: self.structure.entries(data, order)
         )
         while done < order.size:
-            end = order.size
-            if done % block:  # the rest of a block that was broken off
-                end = min(end, -(-done // block) * block)
-            done += self.learn_some(data, order[done:end], outcome[done:end])
+            done += self.learn_some(data, order[done:], outcome[done:])
             if self.tally.counts[BROKEN]:
                 self.tally.counts[BROKEN] = 0  # said once; other examples may still be learnt
                 raise DivergedError(
@@ -256,8 +240,6 @@ class OnlineTrainer(Trainer):
 
         :meth:`learn` asks until all is done, so that trainers which look at every step stop here.
         """
-        if self._blocks is not None:
-            return self._blocks.learn(self.state, self.memory, data, order, self.tally, outcome)
         learner = self.learner
         return learn(
             self.structure,
@@ -284,6 +266,12 @@ class OnlineTrainer(Trainer):
         self.restarts += bool(self.learner.rule.worn(self.state))
         settle(self.learner.rule, self.learner.readout, self.state, self.memory, self.n)
         self.learner.readout.afresh(self.memory)
+
+    def reopen(self) -> None:
+        """Begins sums of weights with the weights there are, however these came about."""
+        for account in self.learner.readout.accumulators(self.memory) or ():
+            start_afresh(account)
+            account.open[:] = self.weights() != 0.0
 
     def weights(self) -> np.ndarray:
         """The weights as they are now."""
@@ -327,8 +315,6 @@ class OnlineTrainer(Trainer):
 
     def forget(self) -> None:
         self.memory = self._work = self._prepared_for = None
-        if self._blocks is not None:
-            self._blocks.forget()
 
     def why_all_zero(self) -> str:
         return self.learner.rule.why_all_zero(self.state, self.ticks)
@@ -356,10 +342,6 @@ class OnlineTrainer(Trainer):
     @property
     def loss(self) -> float:
         return float(self.tally.loss[0])
-
-    def close(self) -> None:
-        if self._blocks is not None:
-            self._blocks.close()
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {
@@ -409,11 +391,6 @@ def _check_together(structure: Any, learner: Learner) -> None:
         kept = type(getattr(readout, "readout", readout)).__name__
         raise CombinationError(f"{type(loss).__name__} and {kept}: {reason}")
     check_served(structure, loss)
-    if learner.block > 1 and (reason := structure.in_turn()):
-        raise CombinationError(
-            f"block={learner.block} and {type(structure).__name__}: examples of a block are "
-            f"searched at the same time, and {reason}; use block=1"
-        )
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -103,14 +102,6 @@ class Passes:
         """Pieces in one pass."""
         return max(1, -(-(len(self.dataset) if self.by_block else self.n) // self._rows))
 
-    def align(self, block: int) -> None:
-        """Make pieces of whole blocks of a learner, so that how many there are changes nothing.
-
-        Blocks of a dataset that is visited by them stay as they are, and end those of the learner.
-        """
-        if not self.by_block:
-            self._rows = -(-self._rows // block) * block
-
     def cut(self, n: int) -> None:
         """Make blocks of data visited by them small enough that there are ``n``, if it can be."""
         if self.by_block and self.n_pieces < n:
@@ -146,26 +137,6 @@ class Passes:
         numbers = self.numbers(epoch)[places]
         for number, (rows, visits) in zip(numbers, self.blocks(numbers), strict=True):
             yield rows, self._shuffled(visits, epoch, number)
-
-    def portable(self) -> Passes:
-        """The same for another process, which opens the data itself; of data visited by blocks."""
-        from hopefear.data.located import Located
-
-        return self._over(Located.of(self.dataset), None)
-
-    def opened(self) -> Passes:
-        """These passes, with their data opened where it has come to as `portable`."""
-        if not hasattr(self.dataset, "open"):
-            return self
-        dataset = self.dataset.open()
-        _check_blocks(dataset, self._rows)
-        return self._over(dataset, dataset.rows)
-
-    def _over(self, dataset: Any, rows: Any) -> Passes:
-        """The same passes over the same examples in another form."""
-        passes = copy.copy(self)
-        passes.dataset, passes.rows = dataset, rows
-        return passes
 
     def whole(self) -> Whole:
         """The same data for batch learners, which take it all at once and weights as they are."""

@@ -66,8 +66,8 @@ class Trainer:
             if self.settled():
                 return
 
-    def alone(self) -> Any:
-        """What goes on learning when this run is over."""
+    def detach(self) -> Any:
+        """Returns what goes on learning when this run is over."""
         return self
 
     def predictor(self) -> Any:

@@ -103,17 +103,16 @@ class Examples(Corpus):
     def task(self, args: argparse.Namespace) -> Any:
         from hopefear.tasks.classify.task import Classification
 
-        comparator = getattr(args, "comparator", None)
         return Classification(
             **self.settings(args),
             class_weight=args.class_weight,
             nb_share=args.nb_share,
             transformed=self.prepared,
-            bounds=getattr(args, "bounds", False),
-            comparator=None if comparator is None else self._comparator(comparator),
         )
 
-    def _comparator(self, path: str) -> Any:
+    def comparator(self, args: argparse.Namespace) -> Any:
+        if (path := args.comparator) is None:
+            return None
         task, model = load_model(path)
         if (
             task != "classify"
@@ -143,17 +142,9 @@ class Examples(Corpus):
         norm = norm_of(args, self.data)
         return {"values": args.values, "norm": norm, "intercept": args.intercept}
 
-    def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
-        return {**super().outcome(trained, last), "bound": last.get("bound")}
-
     def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
-        bound, text = result["bound"], None
-        if bound:
-            limit = bound["theorem1"]
-            most = "no bound (vacuous)" if limit is None else f"at most {limit:,.0f} by Theorem 1"
-            text = f"{bound['mistakes']:,} mistakes, {most} (regime: {bound['regime']})"
-        examples = trained.fit.trainer.examples
-        return {"updates": f"{result['updates']:,} on {examples:,} examples", "bound": text}
+        updates = f"{result['updates']:,} on {trained.fit.trainer.examples:,} examples"
+        return {"updates": updates, **super().summary(result, trained)}
 
     def judge(self, model: Model, test: SparseDataset) -> tuple[dict[str, float], np.ndarray]:
         labels, decisions = model.decide(test)

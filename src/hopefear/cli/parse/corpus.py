@@ -258,7 +258,7 @@ class Parsed(Corpus):
         return replace(self, jobs=jobs, origin=None)
 
     def task(self, args: argparse.Namespace) -> task.Parsing:
-        return task.Parsing(self.data.kind, getattr(args, "bounds", False))
+        return task.Parsing(self.data.kind)
 
     def facts(self) -> dict[str, Any]:
         facts = super().facts()

@@ -194,7 +194,7 @@ class Candidates(Corpus):
     def task(self, args: argparse.Namespace) -> Any:
         from hopefear.tasks.rerank.task import Reranking
 
-        return Reranking(args.tied, self.judged_by, getattr(args, "bounds", False))
+        return Reranking(args.tied, self.judged_by)
 
     def facts(self) -> dict[str, Any]:
         data = self.data

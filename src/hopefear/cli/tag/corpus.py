@@ -384,7 +384,6 @@ class Tokens(Corpus):
             self.schemes.model,
             args.constraints,
             args.class_weight,
-            getattr(args, "bounds", False),
         )
 
     def facts(self) -> dict[str, Any]:

@@ -10,14 +10,6 @@ import numpy as np
 from hopefear.core.component import component
 from hopefear.core.interfaces import UNRIVALLED, Structure
 from hopefear.core.workspace import Workspace
-from hopefear.structures.chain.halves import (
-    join_nodes,
-    lay,
-    leave_nodes,
-    new_desk,
-    scatter_half,
-    score_half,
-)
 from hopefear.structures.chain.mu import (
     BagProduct,
     ChainMu,
@@ -26,6 +18,7 @@ from hopefear.structures.chain.mu import (
     fill_bag,
     forget_parts,
     new_bag,
+    put_block,
     scale_parts,
     scatter_edges,
     scatter_nodes,
@@ -213,33 +206,6 @@ class Chain(NamedTuple):
         score_nodes(self, x, weights, theta.scores.nodes)
         score_rest(self, x, weights, theta.scores)
 
-    def halves(self):
-        return True
-
-    def desk(self, data, dtype, threads=1):
-        return new_desk(self, data, dtype, threads)
-
-    def lay(self, desk, data, order, block):
-        return lay(self, desk, data, order, block)
-
-    def score_half(self, x, n, half, weights, desk, theta):
-        score_half(self, x, n, half, weights, theta.scores.nodes, desk)
-
-    def join(self, x, n, weights, desk, theta):
-        join_nodes(self, x, n, desk, theta.scores.nodes)
-        score_rest(self, x, weights, theta.scores)
-
-    def leave(self, x, n, mu, row, desk):
-        if not row.additive():
-            self.scatter(x, mu, row)
-            return False
-        leave_nodes(self, x, n, mu, desk)
-        scatter_edges(self, x, mu, row)
-        return True
-
-    def scatter_half(self, x, n, half, row, desk):
-        scatter_half(self, x, n, half, row, desk)
-
     def argmax(self, x, theta, y):
         viterbi(chain_shape(self), length(x), theta.scores, theta.space.table, y)
 
@@ -375,17 +341,10 @@ class Chain(NamedTuple):
             scatter_edges(self, x, mu, row)
             return
         fill_bag(self, x, mu)
-        width, bag, dense = np.uint64(self.width), mu.bag, mu.extent[0] == 1
+        width, bag = np.uint64(self.width), mu.bag
         for k in range(bag.used[0]):
             base, at = np.uint64(bag.rows[k]) * width, np.uint64(k) * width
-            if dense:
-                row.hold(bag.sums, at, width)
-                row.spread(base, bag.sums, at, width)
-                continue
-            for c in range(width):
-                g = bag.sums[at + c]
-                if g != 0.0:
-                    row.put(base + c, g)
+            put_block(row, base, bag.sums, at, width)
 
     def norm(self, x, mu, weights):
         fill_bag(self, x, mu)

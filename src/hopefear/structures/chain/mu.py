@@ -180,6 +180,18 @@ def add_cell(mu, q, amount):
 
 
 @inlined
+def put_block(row, base, values, at, width):
+    """Puts ``values[at : at + width]`` at ``base`` and behind."""
+    if row.additive():
+        for c in range(width):  # zeros too: then it is one vector
+            row.put(base + c, values[at + c])
+    else:
+        for c in range(width):
+            if values[at + c] != 0.0:
+                row.put(base + c, values[at + c])
+
+
+@inlined
 def scatter_nodes(chain, x, mu, row):
     """Entries of the direction that come from labels at positions."""
     indptr, indices, values, nodes = x.data.indptr, x.data.indices, x.data.values, mu.nodes
@@ -192,7 +204,6 @@ def scatter_nodes(chain, x, mu, row):
         at = np.uint64(t) * width
         first, stop = indptr[start + t], indptr[start + t + 1]
         if dense and unit:  # all labels at once: rows of weights are whole vectors
-            row.hold(nodes, at, width)
             spread_rows(row, indices, first, stop, last, nodes, at, width)
             continue
         for c in range(width):
@@ -209,7 +220,7 @@ def spread_rows(row, indices, first, stop, last, nodes, at, width):
     """Give every feature of a token the weights of all labels; ``last`` is the last to ask for."""
     for p in range(first, stop):
         ask_row(row, indices[min(p + AHEAD, last)], width)
-        row.spread(np.uint64(indices[p]) * width, nodes, at, width)
+        put_block(row, np.uint64(indices[p]) * width, nodes, at, width)
 
 
 @inlined
@@ -220,8 +231,7 @@ def scatter_edges(chain, x, mu, row):
         if chain.transitions and length(x) > 1:
             width, base = np.uint64(chain.width), np.uint64(pair_base(chain))
             for at in range(np.uint64(0), width * width, width):
-                row.hold(mu.edges, at, width)
-                row.spread(base + at, mu.edges, at, width)
+                put_block(row, base + at, mu.edges, at, width)
         return
     if mu.extent[0]:
         count = tables_used(chain, length(x)) * table_size(chain)

@@ -42,8 +42,6 @@ class Classification(Task):
     norm: str = "none"
     class_weight: str | Mapping[str, float] | None = None
     transformed: bool = False
-    bounds: bool = False
-    comparator: np.ndarray | None = None
     scaled_by: np.ndarray | None = None  # a factor for each column, where earlier data decided it
     nb_share: float = 0.0
 
@@ -182,8 +180,6 @@ def train(
     nb_share: float = 0.0,
     class_weight: str | Mapping[str, float] | None = None,
     prepared: bool = False,
-    bounds: bool = False,
-    comparator: np.ndarray | None = None,
     **common: Any,
 ) -> Trained:
     """Train a classifier.
@@ -211,9 +207,6 @@ def train(
         Weight of the examples of each class.
     prepared : bool
         ``values`` and ``norm`` have been applied to the data already, as in a cache.
-    bounds, comparator
-        Put what theorems say of the run into every event (of voted RDA its mistake bounds), for
-        the weights ``comparator`` or for the average so far. The data must be in memory.
     **common
         What all tasks share: passes (5 unless said), their order, held-out data, events,
         checkpoints; see :func:`hopefear.tasks.base.train`.
@@ -226,9 +219,7 @@ def train(
     >>> trained.model.classes, len(trained.model.predict(data))
     (('-1', '1'), 500)
     """
-    task = Classification(
-        *(intercept, values, norm, class_weight, prepared, bounds, comparator), nb_share=nb_share
-    )
+    task = Classification(intercept, values, norm, class_weight, prepared, nb_share=nb_share)
     return base.train(task, dataset, learner, params, **common)
 
 

@@ -49,8 +49,6 @@ class Parsing(Task):
     name: ClassVar[str] = "parse"
     epochs: ClassVar[int] = EPOCHS
     kind: TreeKind = TreeKind()  # noqa: RUF009 - frozen
-    bounds: bool = False
-    comparator: np.ndarray | None = None
 
     def check(self, data: TreeDataset, dev: TreeDataset | None) -> None:
         if data.n_tokens == 0:
@@ -364,9 +362,6 @@ def train(
     data: TreeDataset,
     learner: str | Learner = DEFAULT_LEARNER,
     params: Mapping[str, Any] | None = None,
-    *,
-    bounds: bool = False,
-    comparator: np.ndarray | None = None,
     **common: Any,
 ) -> Trained:
     """Train a parser.
@@ -377,9 +372,6 @@ def train(
         From :func:`dataset`, which has the options of trees and features.
     learner, params
         Name of a recipe and the parameters to replace, or a learner.
-    bounds, comparator
-        Put what theorems say of MIRA or SWVP into every event, for the weights ``comparator`` or
-        for the average so far.
     **common
         What all tasks share: passes (10 unless said), their order, held-out data, events,
         checkpoints; see :func:`hopefear.tasks.base.train`.
@@ -394,7 +386,7 @@ def train(
     >>> bool((heads == bank.heads).mean() > 0.8)
     True
     """
-    return base.train(Parsing(data.kind, bounds, comparator), data, learner, params, **common)
+    return base.train(Parsing(data.kind), data, learner, params, **common)
 
 
 def held_out(data: TreeDataset, bank: Treebank) -> TreeDataset:

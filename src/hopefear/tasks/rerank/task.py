@@ -47,8 +47,6 @@ class Reranking(Task):
     epochs: ClassVar[int] = EPOCHS
     tied: bool = False
     metric: str | ListMetric | None = None
-    bounds: bool = False
-    comparator: np.ndarray | None = None
 
     def check(self, data: ListDataset, dev: ListDataset | None) -> None:
         check(data)
@@ -239,8 +237,6 @@ def train(
     *,
     tied: bool = False,
     metric: str | ListMetric | None = None,
-    bounds: bool = False,
-    comparator: np.ndarray | None = None,
     **common: Any,
 ) -> Trained:
     """Train a reranker.
@@ -255,9 +251,6 @@ def train(
         Treat all candidates as cheap as the oracle as right, not the oracle alone.
     metric : str or ListMetric, optional
         Scores choices; that of the data unless said.
-    bounds, comparator
-        Put what theorems say of voted RDA, MIRA or SAPO into every event, for the weights
-        ``comparator`` or for the average so far.
     **common
         What all tasks share: passes (5 unless said), their order, held-out data, events,
         checkpoints; see :func:`hopefear.tasks.base.train`.
@@ -271,8 +264,7 @@ def train(
     >>> found < scores(data, np.zeros(200, int), model.metric)["cost"]
     True
     """
-    task = Reranking(tied, metric, bounds, comparator)
-    return base.train(task, data, learner, params, **common)
+    return base.train(Reranking(tied, metric), data, learner, params, **common)
 
 
 def evaluate(

@@ -58,8 +58,6 @@ class Tagging(Task):
     scheme: str | None = "auto"
     constraints: str = "predict"
     class_weight: ClassWeight = None
-    bounds: bool = False
-    comparator: np.ndarray | None = None
 
     def check(self, data: SequenceDataset, dev: SequenceDataset | None) -> None:
         check(data)
@@ -309,8 +307,6 @@ def train(
     scheme: str | None = "auto",
     constraints: str = "predict",
     class_weight: ClassWeight = None,
-    bounds: bool = False,
-    comparator: np.ndarray | None = None,
     **common: Any,
 ) -> Trained:
     """Train a tagger.
@@ -331,9 +327,6 @@ def train(
         When outputs must be legal in the scheme: when tagging, in training too, or never.
     class_weight : "balanced" or dict, optional
         What it costs to miss each label; see :func:`hopefear.tasks.tag.label_costs.priced`.
-    bounds, comparator
-        Put what theorems say of MIRA, SWVP or SAPO into every event, for the weights
-        ``comparator`` or for the average so far.
     **common
         What all tasks share: passes (10 unless said), their order, held-out data, events,
         checkpoints; see :func:`hopefear.tasks.base.train`.
@@ -348,8 +341,7 @@ def train(
     """
     check(data)
     options = order, search, beam, scheme_of(data, scheme), constraints, class_weight
-    task = Tagging(*options, bounds, comparator)
-    return base.train(task, data, learner, params, **common)
+    return base.train(Tagging(*options), data, learner, params, **common)
 
 
 def check(data: SequenceDataset) -> None:

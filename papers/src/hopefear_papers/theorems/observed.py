@@ -1,0 +1,113 @@
+"""Watch a learner while it learns: what the mistake bounds of the voted RDA paper need."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.core.averages import (
+    Account,
+    close_tick,
+    enter_line,
+    leave_line,
+    new_account,
+    settle_line,
+    sound_account,
+    start_afresh,
+    totals_now,
+)
+from hopefear.core.component import component
+from hopefear.core.interfaces import Readout
+
+
+class Observation(NamedTuple):
+    kept: Any  # memory of the readout that is watched
+    account: Account  # plain (unweighted) sum of the predictors w_k
+    absolute: np.ndarray  # float64[1]: sum over k of |w_k|_1, less what open lines had earned
+    squares: np.ndarray  # float64[2]: |g|**2 of the present update; the largest so far
+
+
+@component(Readout)
+class Observed(NamedTuple):
+    """Any readout, and beside it the sums behind Delta(u), its relaxed form and G.
+
+    ``sum_k w_k``, ``sum_k |w_k|_1`` and ``max_k |g_k|``, over the predictors that updates ended
+
+    Parameters
+    ----------
+    readout : Readout
+        What is really kept.
+
+    Examples
+    --------
+    >>> from hopefear.readouts.last import Last
+    >>> Observed(Last()).init_memory(2, 4).absolute
+    array([0.])
+    """
+
+    readout: Any
+
+    def refusal(self, loss, offers):
+        return self.readout.refusal(loss, offers)
+
+    def keeps_scale(self):
+        return self.readout.keeps_scale()
+
+    def replays(self):
+        return self.readout.replays()
+
+    def init_memory(self, n, window):
+        return Observation(
+            self.readout.init_memory(n, window), new_account(n, window), np.zeros(1), np.zeros(2)
+        )
+
+    def with_room(self, memory, ticks, entries):
+        return memory._replace(kept=self.readout.with_room(memory.kept, ticks, entries))
+
+    def trimmed(self, memory):
+        return memory._replace(kept=self.readout.trimmed(memory.kept))
+
+    def sound(self, memory, fresh, n):
+        own = memory.absolute.shape == (1,) and memory.squares.shape == (2,)
+        account = sound_account(memory.account, fresh.account)
+        return own and account and self.readout.sound(memory.kept, fresh.kept, n)
+
+    def afresh(self, memory):
+        self.readout.afresh(memory.kept)
+        start_afresh(memory.account)
+
+    def average(self, memory, trainer):
+        return self.readout.average(memory.kept, trainer)
+
+    def predictor(self, memory, trainer):
+        return self.readout.predictor(memory.kept, trainer)
+
+    def close(self, memory, clock):
+        self.readout.close(memory.kept, clock)
+        close_tick(memory.account, clock, 1.0)
+        memory.squares[0] = 0.0
+
+    def now(self, memory):
+        return totals_now(memory.account)
+
+    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
+        kept_now = self.readout.now(memory.kept)
+        self.readout.touch(memory.kept, kept_now, j, g, m0, r0, f0, m1, r1, f1)
+        memory.squares[0] += g * g
+        memory.squares[1] = max(memory.squares[0], memory.squares[1])
+        account = memory.account
+        left = leave_line(account, now, j, m0, r0, f0)
+        entered = enter_line(account, now, j, m1, r1, f1)
+        account.total[j] = (account.total[j] + left) - entered
+        memory.absolute[0] += abs(left) - abs(entered)
+
+    def survive(self, memory):
+        self.readout.survive(memory.kept)
+
+    def full(self, memory):
+        return memory.account.closed[0] == memory.account.drop.size
+
+    def settle(self, memory, now, j, m, r, f):
+        self.readout.settle(memory.kept, self.readout.now(memory.kept), j, m, r, f)
+        memory.absolute[0] += abs(settle_line(memory.account, now, j, m, r, f))

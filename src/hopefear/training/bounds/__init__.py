@@ -1,1 +1,0 @@
-"""Mistake bounds, evaluated on a run."""
