@@ -84,10 +84,10 @@ class Reranking(Task):
     def review(self, data: ListDataset, result: Fit) -> None:
         metric = metric_of(self.metric, data)
         main, sign = metric.main, 1.0 if metric.higher else -1.0
-        dev = [event["dev"] for event in result.history if "dev" in event]
-        if not dev:
+        if result.best_epoch is None:  # curves on test lists choose no pass
             return
-        first, oracle = dev[0][f"baseline_{main}"], dev[0][f"oracle_{main}"]
+        dev = [event["dev"] for event in result.history]
+        first, oracle = dev[-1][f"baseline_{main}"], dev[-1][f"oracle_{main}"]
         best = max((scores[main] for scores in dev), key=lambda score: sign * score)
         if sign * best <= sign * first < sign * oracle:
             warnings.warn(
