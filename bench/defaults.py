@@ -34,6 +34,7 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import tagged_lists
 from common import data_folder
 
 FOLDS, BLOCKS = 3, 30
@@ -87,7 +88,13 @@ CORPORA: dict[str, dict[str, Corpus]] = {
         "imdb": Corpus("imdb/train.libsvm.xz", most=12_000),
         "news20": Corpus("news20_bydate/train.libsvm.xz"),
     },
-    "lists": {"ptb-nbest": Corpus("ptb-nbest/train.jsonl.xz")},
+    "lists": {
+        "ptb-nbest": Corpus("ptb-nbest/train.jsonl.xz"),
+        "jnlpba F1": Corpus("jnlpba", "--metric f1", most=3_000),
+        "jnlpba errors": Corpus("jnlpba", "--metric cost", most=3_000),
+        "wnut17 F1": Corpus("wnut17", "--metric f1"),
+        "wnut17 errors": Corpus("wnut17", "--metric cost"),
+    },
     "trees": {
         "ewt": Corpus("ud_english_ewt/train.conllu.gz", "--order 1", most=4_500),
         "spanish": Corpus("conll2007/spanish.train.conll.gz", "--order 1", most=3_000),
@@ -97,7 +104,7 @@ STAGES = {
     "tag": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
     "texts": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
     "rows": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
-    "lists": (Stage(500, ALL, 0, 1, 30), Stage(ALL, 24, 4, 2, 30)),
+    "lists": (Stage(500, ALL, 0, 1, 10), Stage(ALL, 12, 3, 1, 10)),
     "trees": (Stage(100, ALL, 0, 1, 15), Stage(500, 24, 2, 1, 15), Stage(ALL, 6, 0, 1, 10)),
 }
 EPOCHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 60)
@@ -109,6 +116,13 @@ SHUFFLED = ("texts", "rows")  # files may be in order of their classes
 # Features that candidates are tried with, as options of the command line.
 FEATURES = {"texts": ("", "--ngrams 2 --chars 2-5 --values tfidf")}
 KINDS = ("loss", "rule", "readout")
+# Of lists, which learn in seconds and compile in minutes, only these parts are tried together.
+TRIED = {
+    "lists": (
+        *("weighted-log", "log", "risk", "perceptron", "hope-fear", "structured-hinge", "ramp"),
+        *("sgd", "adagrad", "adagrad-rda", "ftrl", "averaged"),
+    )
+}
 AVERAGINGS = ("last", "averaged")  # votes keep every weight vector: no default for a small model
 PATIENCE = 20  # epochs without a better score after which the last one stands for all that follow
 STEPS = ("C", "rate", "r")  # the parameter that says how far a learner moves
@@ -139,6 +153,8 @@ class Candidate(NamedTuple):
         parts = {kind: settings[kind] for kind in KINDS if kind in settings}
         values = recipe.with_parts(parts).parameters() if parts else recipe.parameters()
         for name in STEPS:
+            if values.get(name) == "auto" and name not in settings:
+                return [self._replace(params=(*self.params, f"{name}={f:.3g}x")) for f in FACTORS]
             if isinstance(values.get(name), float | int) and name not in settings:
                 words = (f"{name}={values[name] * factor:.3g}" for factor in FACTORS)
                 return [self._replace(params=(*self.params, word)) for word in words]
@@ -173,6 +189,8 @@ def candidates(task: str) -> list[Candidate]:
     result = [Candidate(n) for n, recipe in table.items() if not isinstance(recipe, NetworkRecipe)]
     have = {recipe.parts[:3] for recipe in online.values()}
     for parts in product(LOSSES, RULES, AVERAGINGS):
+        if not set(parts) <= set(TRIED.get(task, parts)):
+            continue
         words = tuple(f"{kind}={name}" for kind, name in zip(KINDS, parts, strict=True))
         candidate = Candidate(BASE[task], words)
         with contextlib.suppress(HopefearError):
@@ -182,9 +200,16 @@ def candidates(task: str) -> list[Candidate]:
     return [c._replace(features=options) for options in FEATURES.get(task, ("",)) for c in result]
 
 
+def file_of(corpus: Corpus) -> Path:
+    """Returns the file of a corpus; lists of taggers are made where they are missing."""
+    if corpus.path in tagged_lists.FILES:
+        return tagged_lists.make(corpus.path)
+    return data_folder() / corpus.path
+
+
 def units(task: str, corpus: Corpus) -> list[str]:
     """Returns the sentences, lines or lists of a file."""
-    path, mark = data_folder() / corpus.path, UNIT[task]
+    path, mark = file_of(corpus), UNIT[task]
     opener: Any = {".gz": gzip.open, ".xz": lzma.open}[path.suffix]
     with opener(path, "rt", encoding="utf-8") as file:
         parts = [part.strip("\n") + mark for part in file.read().split(mark) if part.strip()]
@@ -212,10 +237,11 @@ def problem(task: str, name: str, size: int, fold: int, features: str, folder: s
     from hopefear.cli.console import Console
 
     corpus = CORPORA[task][name]
-    suffix = "".join(s for s in Path(corpus.path).suffixes if s not in (".gz", ".xz"))
+    suffixes = Path(file_of(corpus).name).suffixes
+    suffix = next(s for s in reversed(suffixes) if s not in (".gz", ".xz"))
     all_parts = units(task, corpus)
     header = [all_parts.pop(0)] if suffix == ".csv" else []
-    place = Path(folder) / f"{task}-{name}-{os.getpid()}"
+    place = Path(folder) / f"{task}-{name}-{os.getpid()}".replace(" ", "-")
     files = [f"{place}.{part}{suffix}" for part in ("train", "test")]
     for file, content in zip(files, cut(all_parts, size, fold), strict=True):
         Path(file).write_text("".join([*header, *content]), encoding="utf-8")
@@ -260,8 +286,10 @@ def run(job: Job, folder: str) -> dict[str, Any]:
     sign = 1.0 if main.higher else -1.0
     scores = [sign * event["dev"][main.name] for event in events]
     best = max(range(len(scores)), key=scores.__getitem__)
+    bounds = {who: events[0]["dev"].get(f"{who}_{main.name}") for who in ("baseline", "oracle")}
     return {
         **row,
+        **{who: round(score, 3) for who, score in bounds.items() if score is not None},
         "score": round(scores[best], 3),
         "epoch": best + 1,
         "scores": [round(score, 3) for score in scores],
@@ -367,6 +395,12 @@ def show(runs: Runs, task: str, stage: Stage, jobs: Sequence[Job]) -> None:
     print(f"\n{task}, {size} training examples\n")
     print(f"| learner | behind | epochs | {' | '.join(names)} | CPU s | non-zeros |")
     print("|---|" + "--:|" * (len(names) + 4))
+    for who in ("baseline", "oracle"):  # of lists
+        rows = [runs.rows.get(job.key(), {}) for job in jobs]
+        bounds = {row["corpus"]: row[who] for row in rows if who in row}
+        if bounds:
+            cells = " | ".join(f"{bounds[name]:.2f}" for name in names)
+            print(f"| {'1-best' if who == 'baseline' else who} | | | {cells} | | |")
     for behind, candidate, epochs, scores in ranked[:24]:
         rows = [runs.rows[job.key()] for job in jobs if job.candidate == candidate]
         seconds = statistics.fmean(row["cpu"] / len(row["scores"]) for row in rows) * epochs

@@ -23,7 +23,7 @@ import common
 import numpy as np
 
 from hopefear.core.learner import Learner
-from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.dataset import ListDataset, encoded
 from hopefear.data.lists.files import read_lists
 from hopefear.metrics.lists import metric_named
 from hopefear.recipes import LIST_RECIPES
@@ -31,6 +31,7 @@ from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import recipe
 from hopefear.tasks.rerank import task as reranking
+from hopefear.tasks.rerank.judging import scores
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.ranking import Ranker
 from hopefear_papers.frame import find_data
@@ -78,9 +79,7 @@ def online() -> list[str]:
 def corpus(folder: Path, features: str) -> dict[str, ListDataset]:
     paths = {part: folder / f"{part}.jsonl.xz" for part in PARTS}
     train = reranking.dataset(read_lists(paths["train"]), features)
-    others = {
-        part: reranking.encoded(read_lists(paths[part]), train.features) for part in PARTS[1:]
-    }
+    others = {part: encoded(read_lists(paths[part]), train.features) for part in PARTS[1:]}
     return {"train": train, **others}
 
 
@@ -127,7 +126,7 @@ def measured(
 
 def value(data: ListDataset, predictor: Any) -> float:
     best = Ranker(NBest(data.features.size), predictor).best(data.rows)
-    return reranking.scores(data, best, METRIC)["f1"]
+    return scores(data, best, METRIC)["f1"]
 
 
 def folds(

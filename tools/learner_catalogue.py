@@ -55,7 +55,7 @@ CALLED = {
     "AROW": "arow", "FTRL": "ftrl", "PA": "pa", "Rampion": "rampion",
     "confidence-weighted": "cw", "SGD, log loss": "sgd", "AdaGrad, log loss": "adagrad",
     "truncated gradient (hinge)": "tg", "risk": "risk",
-    "maxent (weighted log, AdaGrad; the default)": "maxent",
+    "maxent (weighted log, AdaGrad)": "maxent",
     "mert, 20 starts": "mert",
 }  # fmt: skip
 

@@ -126,6 +126,43 @@ def test_compare_shows_the_1_best_and_the_oracle(run):
     assert json.loads(out)["oracle_cost"] == 0.0 < json.loads(out)["baseline_cost"]
 
 
+def test_every_epoch_shows_the_1_best_and_the_oracle(run, folder):
+    _, out, _ = run("compare", *TRAIN[1:4], "--test", "dev.jsonl", "--learners", "mira", "--json")
+    bounds = {key: json.loads(out)[key] for key in ("baseline_cost", "oracle_cost")}
+    more = ("--dev", "dev.jsonl", "--epochs", "3", "--run", "watched", "--model", "m")
+    code, _, err = run(*TRAIN, *more)
+    assert code == 0
+    shown = f"(1-best {bounds['baseline_cost']:.4f}, oracle {bounds['oracle_cost']:.4f})"
+    assert err.count(shown) == 3
+    events = objects((folder / "watched" / "events.jsonl").read_text())
+    dev = [event["dev"] for event in events if "dev" in event]
+    assert len(dev) == 3
+    assert all(scores.items() >= bounds.items() for scores in dev)
+
+
+def test_a_model_that_never_beats_the_1_best_is_warned_of(run, folder):
+    def write(name, cheapest):
+        """Lists of two; the generator prefers the first one, the second one has a feature."""
+        costs = [[float(c != right) for c in (0, 1)] for right in cheapest]
+        odd = [{"score": -0.1 * c, "features": {"second": c}} for c in (0, 1)]
+        records = (
+            {"id": i, "candidates": [{**odd[c], "cost": pair[c], "text": f"{c}"} for c in (0, 1)]}
+            for i, pair in enumerate(costs)
+        )
+        (folder / name).write_text(lines(records))
+
+    write("second.jsonl", [0, 1, 1, 1, 1, 1])
+    write("first.jsonl", [0] * 6)
+    write("mixed.jsonl", [0] * 5 + [1])
+    argv = ("train", "rerank", "--train", "second.jsonl", "--model", "m", "--learner", "perceptron")
+    for dev in ("second.jsonl", "first.jsonl"):  # beaten; and as good as the oracle is
+        assert "warning" not in run(*argv, "--dev", dev)[2]
+    code, _, err = run(*argv, "--dev", "mixed.jsonl")
+    assert code == 0
+    assert "hopefear: warning: no epoch beats the generator's 1-best on the held-out lists" in err
+    assert "1-best 0.1667, oracle 0)" in err
+
+
 def test_lists_that_teach_nothing_are_counted(run, folder):
     same = {"id": "same", "candidates": [{"cost": 1, "features": {"a": i}} for i in range(3)]}
     one = {"id": "one", "candidates": [{"cost": 0, "features": {"a": 1}}]}

@@ -183,7 +183,7 @@ def test_expectations(case, sharp):
         assert value == pytest.approx(S @ costs, rel=1e-9, abs=1e-12)
         case.check_direction(x, 0.7 * sharp * (S * (S @ costs - costs)) @ world.F)
         value = structure.expect_good(x, work.theta, Regret(), sharp, 0.7, work.mu)
-        Q = softmax(-sharp * costs)
+        Q = softmax(world.outputs.fixed - sharp * costs)
         logs = world.scores - np.logaddexp.reduce(world.scores)
         assert value == pytest.approx(np.sum(Q * (np.log(Q) - logs)), rel=1e-9, abs=1e-9)
         case.check_direction(x, 0.7 * (Q - P) @ world.F)

@@ -15,6 +15,7 @@ import hopefear
 from hopefear import Reranker
 from hopefear.data.generators import candidate_lists
 from hopefear.metrics.lists import metric_named
+from hopefear.training.loop import LearningWarning
 
 LISTS = candidate_lists(80, candidates=5, features=15, doubt=3.0, seed=4)
 
@@ -207,6 +208,16 @@ def test_held_out_lists_choose_the_pass():
     short = Reranker("perceptron", epochs=50, patience=2, early_stopping=True).fit(X, Y)
     assert short.n_iter_ < 50 and short.converged_
     assert short.n_iter_ == short.best_epoch_ + 2
+
+
+def test_a_model_that_never_beats_the_1_best_is_warned_of():
+    lists = [[{"score": 0.0}, {"score": -1.0, "features": {"second": 1.0}}]] * 6
+    fits = hopefear.Reranker("perceptron", epochs=2)
+    with pytest.warns(LearningWarning, match="no epoch beats the generator's 1-best"):
+        fits.fit(lists, [[1.0, 0.0]] * 6, X_val=lists, y_val=[[0.0, 1.0]] * 5 + [[1.0, 0.0]])
+    dev = fits.history_[0]["dev"]
+    assert (dev["baseline_cost"], dev["oracle_cost"]) == pytest.approx((1 / 6, 0.0))
+    fits.fit(lists, [[1.0, 0.0]] * 6, X_val=lists, y_val=[[1.0, 0.0]] * 6)  # warnings are errors
 
 
 def test_files_are_read_and_models_loaded(tmp_path):

@@ -362,12 +362,7 @@ def _study_lists(train: int, test: int, epochs: int) -> Study:
     data = dataset(lists)
     first, last = np.arange(train), np.arange(train, train + test)
     data, test_data = data.take(first), encoded(lists, data.features).take(last)
-    # The generator's candidates come best first.
-    corpus = Candidates(
-        data=data,
-        judged_by=metric_of(None, test_data),
-        first={"test": np.zeros(test, np.int64)},
-    )
+    corpus = Candidates(data=data, judged_by=metric_of(None, test_data))
     study = Study(Reranking(), corpus, test_data, common={"epochs": epochs})
     return _learned(study, learners_of("rerank"))
 

@@ -114,9 +114,11 @@ class Watcher(Bar):
         if "nnz" in event:
             self._shown["nnz"] = f", {event['nnz']:,} non-zeros"
         if "dev" in event:
-            self._shown["dev"] = (
-                f", dev {self.metric} {scored(self.metric, event['dev'][self.metric])}"
-            )
+            dev, metric = event["dev"], self.metric
+            self._shown["dev"] = f", dev {metric} {scored(metric, dev[metric])}"
+            if f"baseline_{metric}" in dev:
+                first, best = (scored(metric, dev[f"{k}_{metric}"]) for k in ("baseline", "oracle"))
+                self._shown["dev"] += f" (1-best {first}, oracle {best})"
         if self._bar is not None:
             self._bar.update(
                 self._task,

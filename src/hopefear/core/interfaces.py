@@ -305,7 +305,7 @@ class Structure:
     def expect_good(self, x, theta, cost, sharp, coef, mu):
         """Set ``mu`` to ``coef`` (Q - P); returns the divergence of Q from P.
 
-        P is ``softmax(score)``, Q is ``softmax(-sharp * cost)``.
+        P is ``softmax(score)``, Q is ``softmax(fixed score - sharp * cost)``.
         """
         return 0.0
 

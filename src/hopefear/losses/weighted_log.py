@@ -17,7 +17,7 @@ class WeightedLog(NamedTuple):
     """How far the model's probabilities are from those that the costs ask for.
 
     ``sum_j Q_j log(Q_j / P_j)`` with ``Q = softmax(-sharp * cost)`` and ``P = softmax(score)``; the
-    direction is ``sum_j (Q_j - P_j) phi_j``
+    direction is ``sum_j (Q_j - P_j) phi_j``. A fixed part of the score is in the exponent of Q too.
 
     Parameters
     ----------

@@ -189,12 +189,13 @@ class NBest(NamedTuple):
     def expect_good(self, x, theta, cost, sharp, coef, mu):
         total, best = shares(x, theta, 1.0), gold(self, x, theta)
         top = theta.points[highest(theta.points, size(x))]
-        least, goods = 0.0, 0.0
+        start, most, goods = x.data.starts[x.i], -math.inf, 0.0
         for c in range(size(x)):
-            mu.parts[c] = price(x, cost, best, c)
-            least = min(least, mu.parts[c])  # below 0 where the oracle is not the cheapest
+            # What is fixed is no feature's to undo: costs only shift the wanted probabilities.
+            mu.parts[c] = x.data.offsets[start + c] - sharp * price(x, cost, best, c)
+            most = max(most, mu.parts[c])
         for c in range(size(x)):
-            mu.parts[c] = math.exp(-sharp * (mu.parts[c] - least))
+            mu.parts[c] = math.exp(mu.parts[c] - most)
             goods += mu.parts[c]
         value = 0.0
         for c in range(size(x)):

@@ -96,7 +96,7 @@ TASKS: dict[str, TaskEntry] = {
     "rerank": TaskEntry(
         "the best of a list of candidates: parses, translations, transcripts",
         "hopefear.recipes:LIST_RECIPES",
-        ("maxent", "rda", "ftrl"),
+        ("risk", "ftrl", "maxent"),
         "hopefear.tasks.rerank.model:RerankModel",
         ("json", "ptb", "bllip", "moses"),
         "hopefear.cli.rerank:SURFACE",

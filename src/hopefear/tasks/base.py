@@ -185,6 +185,9 @@ class Task:
         """What a model file says of its data, beside source and digest."""
         raise NotImplementedError
 
+    def review(self, data: Any, result: Fit) -> None:
+        """Warns of a result that is probably not what the user wants."""
+
     def summary(self, result: Fit) -> dict[str, Any]:
         """What a model file says of its training."""
         return {"best_epoch": result.best_epoch, "history": result.history}
@@ -354,6 +357,7 @@ def train(
         trainer=trainer,
         final=final,
     )
+    task.review(data, result)
     if final:
         result.trainer.forget()
         trim()

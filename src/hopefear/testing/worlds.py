@@ -508,8 +508,9 @@ def risk(loss: Any, world: World) -> Force:
 
 @_formula("WeightedLog")
 def weighted_log(loss: Any, world: World) -> Force:
-    """``sum Q log(Q / P)`` with ``Q = softmax(-sharp * cost)``."""
-    P, Q = softmax(world.scores), softmax(-loss.sharp * world.costs(loss.cost))
+    """``sum Q log(Q / P)`` with ``Q = softmax(fixed score - sharp * cost)``."""
+    P = softmax(world.scores)
+    Q = softmax(world.outputs.fixed - loss.sharp * world.costs(loss.cost))
     value = np.sum(Q * (np.log(np.maximum(Q, 1e-300)) - np.log(P)))
     a = world.importance
     return Force(a * value, _mistaken(world), a > 0, np.nan, a * (Q - P) @ world.F)

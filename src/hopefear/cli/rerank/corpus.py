@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from hopefear.cli.progress import Counting
 from hopefear.cli.surface import Corpus, Score, cache_folder
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, kept, without_copies
-from hopefear.data.lists.dataset import ListDataset, Noting, cheapest, encoded
+from hopefear.data.lists.dataset import ListDataset, encoded
 from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import UnjudgedError
 from hopefear.errors import HopefearError
@@ -128,15 +128,12 @@ class Candidates(Corpus):
         Name of the feature set.
     min_count : int
         Lists that a feature must tell candidates apart in.
-    first : dict of int64 arrays
-        Positions of what the generator thinks best, in held-out lists.
     """
 
     data: ListDataset
     judged_by: ListMetric
     features: str = ""
     min_count: int = 1
-    first: dict[str, np.ndarray] = field(default_factory=dict)
 
     title, unit = "Rerankers compared", "lists"
     notes = ("oracle first: lists, in percent, where the choice is as cheap as the cheapest.",)
@@ -176,19 +173,18 @@ class Candidates(Corpus):
 
     def held_out(self, which: str, args: argparse.Namespace, console: Console) -> ListDataset:
         path, gold = getattr(args, which), getattr(args, f"{which}_gold")
-        report, noting, option = ReadReport(), Noting(), f"--{which}-gold"
+        report, option = ReadReport(), f"--{which}-gold"
         with Counting(console, "lists") as counting:
             how = {**_how(args), "prefer": args.format, "refs": getattr(args, f"{which}_refs")}
             blocks = judged_blocks(path, self.judged_by, report, gold, option, **how)
             data = encoded(
-                noting(counting(blocks, path)),
+                counting(blocks, path),
                 self.data.features,
                 args.baseline,
                 oracle=args.oracle,
                 metric=self.judged_by,
             )
         tell_skipped(report, console)
-        self.first[which] = cheapest(-noting.scores, data.rows.starts).astype(np.int64)
         return data
 
     def task(self, args: argparse.Namespace) -> Any:
@@ -239,28 +235,17 @@ class Candidates(Corpus):
     def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
         return {"temperature": f"{result['temperature']:.3g}"}
 
-    def limits(self, test: ListDataset) -> dict[str, float]:
-        """What the generator's candidates and the oracle score."""
-        from hopefear.tasks.rerank.judging import scores
-
-        choices = {"1-best": self.first["test"], "oracle": np.asarray(test.rows.oracles, np.int64)}
-        metric = self.judged_by
-        return {name: scores(test, best, metric)[metric.main] for name, best in choices.items()}
-
     def tested_on(self, test: ListDataset) -> str:
-        limits = {who: scored(self.metric, value) for who, value in self.limits(test).items()}
-        return (
-            f"{super().tested_on(test)}, {self.scores[0].title} of 1-best {limits['1-best']}, of "
-            f"the oracle {limits['oracle']}"
-        )
+        from hopefear.tasks.rerank.judging import limits
+
+        first, oracle = (scored(self.metric, n) for n in limits(test, self.judged_by).values())
+        title = self.scores[0].title
+        return f"{super().tested_on(test)}, {title} of 1-best {first}, of the oracle {oracle}"
 
     def comparison(self, test: ListDataset) -> dict[str, Any]:
-        limits = self.limits(test)
-        return {
-            **super().comparison(test),
-            f"baseline_{self.metric}": limits["1-best"],
-            f"oracle_{self.metric}": limits["oracle"],
-        }
+        from hopefear.tasks.rerank.judging import limits
+
+        return {**super().comparison(test), **limits(test, self.judged_by)}
 
     def judge(self, model: RerankModel, test: ListDataset) -> tuple[dict[str, float], np.ndarray]:
         from hopefear.tasks.rerank.judging import counts_of, scores

@@ -73,6 +73,8 @@ class ListDataset:
         Where the data came from, for messages and model files.
     mapping : mmap, optional
         The one file beneath the arrays, where there is one.
+    first : int64 array, optional
+        Position in each list of what the generator thinks best; 0 unless said.
 
     Examples
     --------
@@ -93,8 +95,10 @@ class ListDataset:
         ids: Sequence[str] | None = None,
         source: str = "memory",
         mapping: mmap.mmap | None = None,
+        first: np.ndarray | None = None,
     ) -> None:
         self.rows = ListRows(*map(frozen_as, rows, _dtypes(rows)))
+        self.first = np.zeros(len(self), np.int64) if first is None else first
         self.features = features
         self.counts, self.metric, self.ids = counts, metric, ids
         self.source = source
@@ -193,6 +197,7 @@ class ListDataset:
             self.metric,
             None if self.ids is None else [self.ids[i] for i in which.tolist()],
             self.source,
+            first=self.first[which],
         )
 
     def replaced(self, **arrays: Any) -> ListDataset:
@@ -364,7 +369,8 @@ class Gathered:
         if counts and len(counts) == len(self._counts):
             table = np.concatenate(counts)
         name = next(iter(self.names), "cost")
-        return ListDataset(rows, features, table, name, self._ids, self.source)
+        first = cheapest(-scores, rows.starts).astype(np.int64)
+        return ListDataset(rows, features, table, name, self._ids, self.source, first=first)
 
 
 class Noting:

@@ -43,3 +43,10 @@ def scores(data: ListDataset, best: np.ndarray, metric: ListMetric) -> dict[str,
 def score_names(metric: ListMetric, data: ListDataset) -> tuple[str, ...]:
     """Names of the scores that a reranker gets."""
     return tuple(scores(data, np.asarray(data.rows.oracles, np.int64), metric))
+
+
+def limits(data: ListDataset, metric: ListMetric) -> dict[str, float]:
+    """Returns the main score of the generator's first choices and of the oracle."""
+    rows, main = data.rows, metric.main
+    choices = {"baseline": data.first, "oracle": np.asarray(rows.oracles, np.int64)}
+    return {f"{who}_{main}": scores(data, best, metric)[main] for who, best in choices.items()}

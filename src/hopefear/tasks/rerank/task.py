@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -23,8 +24,9 @@ from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, best_of
-from hopefear.tasks.rerank.judging import counts_of, metric_of, score_names, scores
+from hopefear.tasks.rerank.judging import counts_of, limits, metric_of, score_names, scores
 from hopefear.tasks.rerank.model import RerankModel, check_features
+from hopefear.training.loop import Fit, LearningWarning
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
 from hopefear.training.ranking import Ranker, check_offsets, in_lists
@@ -71,7 +73,29 @@ class Reranking(Task):
         self, structure: NBest, data: ListDataset, dev: ListDataset, n_jobs: int
     ) -> Callable[[Predictor], dict[str, float]]:
         metric = metric_of(self.metric, data)
-        return lambda predictor: scores(dev, Ranker(structure, predictor).best(dev.rows), metric)
+        bounds = limits(dev, metric)
+        return lambda predictor: {
+            **scores(dev, Ranker(structure, predictor).best(dev.rows), metric),
+            **bounds,
+        }
+
+    def review(self, data: ListDataset, result: Fit) -> None:
+        metric = metric_of(self.metric, data)
+        main, sign = metric.main, 1.0 if metric.higher else -1.0
+        if result.best_epoch is None:  # curves on test lists choose no pass
+            return
+        dev = [event["dev"] for event in result.history]
+        first, oracle = dev[-1][f"baseline_{main}"], dev[-1][f"oracle_{main}"]
+        best = max((scores[main] for scores in dev), key=lambda score: sign * score)
+        if sign * best <= sign * first < sign * oracle:
+            warnings.warn(
+                "no epoch beats the generator's 1-best on the held-out lists "
+                f"({main} {best:.4g} at best, 1-best {first:.4g}, oracle {oracle:.4g}), so this "
+                "model is no use; train on more lists, from a generator that has not seen them, or "
+                "try another learner or other features",
+                LearningWarning,
+                stacklevel=3,
+            )
 
     def words(self, data: Any) -> dict[str, Any]:
         # What choices cost is part of the data; scores of held-out lists are the metric's own.
