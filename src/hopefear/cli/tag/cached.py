@@ -17,6 +17,7 @@ from hopefear.cli.tag.corpus import (
     Text,
     Tokens,
     features_named,
+    fewer_columns,
     labelled_columns,
     mended,
     schemes_of,
@@ -62,6 +63,7 @@ def read(args: argparse.Namespace, folder: str, console: Console, report: ReadRe
         features=facts["features"],
         jobs=threads(args.jobs),
         mended=facts["mended"],
+        fewer=fewer_columns(args, facts["reading"], data.features),
     )
 
 
