@@ -201,7 +201,7 @@ def cut(parts: Sequence[str], size: int, fold: int) -> tuple[list[str], list[str
     order = [(7 * i + fold) % BLOCKS for i in range(BLOCKS)]  # from all over the file
     train = [part for i in order if i % FOLDS != fold for part in blocks[i]]
     test = [part for i in order if i % FOLDS == fold for part in blocks[i]]
-    return train[:size], test[: max(size, 1_000)]
+    return train[:size], test[: min(max(size, 1_000), 2_000)]
 
 
 @cache
@@ -390,6 +390,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="corpora")
     parser.add_argument("--learners", nargs="+", help="'NAME PARAMETER=VALUE … --OPTION …'")
     parser.add_argument("--sizes", nargs="+", type=int, default=[], help="0 is all examples")
+    parser.add_argument("--epochs", type=int, help="instead of those of the stage")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--minutes", type=float, default=90, help="of CPU, for each stage")
     parser.add_argument("--folder", type=Path, default=Path("runs/defaults"))
@@ -408,6 +409,7 @@ def main() -> None:
         ]
     print(f"{len(these)} candidates", file=sys.stderr)
     for stage in stages(args.task, args.sizes):
+        stage = stage._replace(epochs=args.epochs or stage.epochs)
         best = these[: stage.varied]
         these = these[: stage.candidates]
         these += [other for candidate in best for other in candidate.varied(args.task)]
