@@ -94,7 +94,7 @@ CORPORA: dict[str, dict[str, Corpus]] = {
     },
 }
 STAGES = {
-    "tag": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
+    "tag": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 12, 0, 1, 60), Stage(ALL, 8, 0, 1, 30)),
     "texts": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
     "rows": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
     "lists": (Stage(500, ALL, 0, 1, 30), Stage(ALL, 24, 4, 2, 30)),
