@@ -283,7 +283,7 @@ def fewer_columns(
 ) -> tuple[str, ...]:
     """Names of columns that leave words alone to features, where nobody asked for more than that.
 
-    None where they look at words alone, where features or columns were typed, or where models are
+    Empty where they look at words alone, where features or columns were typed, or where models are
     compared and not kept.
     """
     names, typed = reading["columns"], args.columns or args.features
