@@ -254,6 +254,7 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         "trained_scheme": schemes.model,
     }
     fewer = fewer_columns(args, reading, data.features)
+    tries_both = fewer and args.dev and inputs is source.templates  # networks take too long
     return Tokens(
         data=data,
         skipped=report.skipped,
@@ -264,7 +265,7 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         mended=count,
         # Other learners may want other inputs, where several are compared, and --dev may choose
         # fewer columns; else the text may go.
-        origin=source if hasattr(args, "learners") or (fewer and args.dev) else None,
+        origin=source if hasattr(args, "learners") or tries_both else None,
         inputs=inputs,
         fewer=fewer,
     )
@@ -287,7 +288,7 @@ def fewer_columns(
     compared and not kept.
     """
     names, typed = reading["columns"], args.columns or args.features
-    if typed or not names or hasattr(args, "learners") or features.kind == "token-ids":
+    if typed or not names or hasattr(args, "learners"):
         return ()
     more = {*features.needs} & {*names[1:]}
     return tuple("_" if name in more else name for name in names) if more else ()
@@ -376,7 +377,7 @@ class Tokens(Corpus):
         if not self.fewer:
             return ()
         assert self.reading is not None
-        columns = ", ".join({*self.reading["columns"]} - {*self.fewer})
+        columns = ", ".join(name for name in self.reading["columns"] if name not in self.fewer)
         typed = f"--columns {','.join(self.fewer)}"
         if self.origin is not None:
             return (f"features look at the column {columns}: words alone ({typed}) are tried too",)
