@@ -101,7 +101,7 @@ CORPORA: dict[str, dict[str, Corpus]] = {
     },
 }
 STAGES = {
-    "tag": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
+    "tag": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 12, 0, 1, 60), Stage(ALL, 8, 0, 1, 30)),
     "texts": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
     "rows": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
     "lists": (Stage(500, ALL, 0, 1, 10), Stage(ALL, 12, 3, 1, 10)),
@@ -226,7 +226,7 @@ def cut(parts: Sequence[str], size: int, fold: int) -> tuple[list[str], list[str
     order = [(7 * i + fold) % BLOCKS for i in range(BLOCKS)]  # from all over the file
     train = [part for i in order if i % FOLDS != fold for part in blocks[i]]
     test = [part for i in order if i % FOLDS == fold for part in blocks[i]]
-    return train[:size], test[: max(size, 1_000)]
+    return train[:size], test[: min(max(size, 1_000), 2_000)]
 
 
 @cache
@@ -424,6 +424,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="corpora")
     parser.add_argument("--learners", nargs="+", help="'NAME PARAMETER=VALUE … --OPTION …'")
     parser.add_argument("--sizes", nargs="+", type=int, default=[], help="0 is all examples")
+    parser.add_argument("--epochs", type=int, help="instead of those of the stage")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--minutes", type=float, default=90, help="of CPU, for each stage")
     parser.add_argument("--folder", type=Path, default=Path("runs/defaults"))
@@ -442,6 +443,7 @@ def main() -> None:
         ]
     print(f"{len(these)} candidates", file=sys.stderr)
     for stage in stages(args.task, args.sizes):
+        stage = stage._replace(epochs=args.epochs or stage.epochs)
         best = these[: stage.varied]
         these = these[: stage.candidates]
         these += [other for candidate in best for other in candidate.varied(args.task)]

@@ -43,7 +43,7 @@ def test_the_default_learner_is_shown_first():
 def test_a_default_that_is_last_is_said_to_be(capsys, scores, last):
     results = [
         SimpleNamespace(name=name, scores={"accuracy": score})
-        for name, score in zip(("sapo", "perceptron"), scores, strict=True)
+        for name, score in zip(("nbest-mira", "perceptron"), scores, strict=True)
     ]
     study = SimpleNamespace(
         corpus=SimpleNamespace(scores=[SimpleNamespace(name="accuracy", higher=True)]),
@@ -53,7 +53,7 @@ def test_a_default_that_is_last_is_said_to_be(capsys, scores, last):
         signatures=lambda: [],
     )
     demo._show(study, Console(), Page("demo"), "Tags", "text")
-    assert ("The default, sapo, is last" in capsys.readouterr().err) == last
+    assert ("The default, nbest-mira, is last" in capsys.readouterr().err) == last
 
 
 def test_a_process_that_ends_early_is_not_waited_for(monkeypatch):

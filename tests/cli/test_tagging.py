@@ -74,9 +74,9 @@ def test_threads_change_nothing(run, folder):
     assert (folder / "1.model").read_bytes() == (folder / "2.model").read_bytes()
 
 
-def test_sapo_is_the_default_learner(run):
+def test_parameters_go_to_the_default_learner(run):
     run("train", "tag", "--train", "train.txt", "--epochs", 1, "-p", "n=3", "--model", "s.model")
-    assert "loss:sapo(n=3," in SequenceModel.load("s.model").signature
+    assert "loss:nbest-mira(cost=hamming,n=3," in SequenceModel.load("s.model").signature
 
 
 def test_options_reach_the_model(run):
@@ -282,3 +282,24 @@ def test_models_of_one_task_refuse_options_of_another(run):
     assert status == 1 and "templates over columns" in err
     status, _, err = run(*argv, "--explain", "--nbest", 2)
     assert status == 2 and "leave out" in err
+
+
+@pytest.mark.parametrize(("visits", "epochs"), [(12, 12), (1, 10), (1_000, 30)])
+def test_the_default_learner_makes_epochs_by_the_size_of_the_data(
+    visits, epochs, tmp_path, monkeypatch, capsys
+):
+    """So from Python as on the command line; a third of them without a gain end it."""
+    monkeypatch.chdir(tmp_path)
+    X, y = [["a", "b"], ["c", "b", "b"]], [["X", "Y"], ["X", "Y", "Z"]]
+    monkeypatch.setattr("hopefear.tasks.tag.task.VISITS", 5 * visits)
+    lines = ["".join(map("{} {}\n".format, *pair)) for pair in zip(X, y, strict=True)]
+    Path("train.txt").write_text("\n".join(lines))
+    tagger = package.Tagger().fit(X, y, X_val=X, y_val=y)
+    typed = ["--train", "train.txt", "--dev", "train.txt", "--model", "m", "--json"]
+    assert main(["train", "tag", *typed]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["learner"] == tagger.learner == "nbest-mira"
+    assert f"|epochs:{epochs}|" in facts["signature"]
+    assert f"|epochs:{epochs}|" in tagger.model_.signature
+    assert f"|stopping:accuracy,{max(3, epochs // 3)}|" in facts["signature"]
+    assert len(tagger.history_) == facts["epochs"] == facts["best_epoch"] + max(3, epochs // 3)

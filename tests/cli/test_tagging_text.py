@@ -226,3 +226,39 @@ def test_a_pipe_is_answered_before_more_is_written(folder, tmp_path, kind):
                 pipe.flush()
                 answer(process, wanted)
         assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(("tags", "enough"), [(("X", "X"), True), (("N", "V"), False)])
+def test_dev_decides_whether_words_are_enough(tags, enough, tmp_path, monkeypatch, capsys):
+    """Of words that dev alone has, a column of parts of speech knows the labels, or does not."""
+    monkeypatch.chdir(tmp_path)
+    kinds = dict(zip(("B-NP", "B-VP"), tags, strict=True))
+    for name, words in (("train", "abcdef"), ("dev", "abcd" if enough else "ghij")):
+        pairs = zip(words, ("B-NP", "B-VP") * (len(words) // 2), strict=True)
+        lines = [f"{word} {kinds[label]} {label}\n" for word, label in pairs]
+        Path(f"{name}.txt").write_text("\n".join(lines))
+    learn = ["train", "tag", "--train", "train.txt", "--learner", "perceptron", "--epochs", "3"]
+    assert (
+        main([*learn, "--dev", "dev.txt", "--model", "m", "--run", "r", "--checkpoint", "c"]) == 0
+    )
+    said = capsys.readouterr().err
+    assert "look at the column pos: words alone (--columns word,_,label) are tried too" in said
+    assert f"{'words alone are' if enough else 'all columns are'} taken" in said
+    assert {path.parent.name for path in Path().rglob("events.jsonl")} == {"r", "words"}
+    assert main([*learn, "--dev", "dev.txt", "--columns", "word,_,label", "--model", "w"]) == 0
+    assert "tried too" not in capsys.readouterr().err
+    assert (hopefear.load("m").model_.signature == hopefear.load("w").model_.signature) == enough
+    Path("a.txt").write_text("a b\n")
+    status = main(["predict", "--model", "m", "--input", "a.txt", "--input-format", "text"])
+    assert status == (0 if enough else 1)
+    assert enough or "train on words alone (--columns word,_,label" in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_tag_text_says_so_when_it_is_trained(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("train.txt").write_text("a N B-NP\nb V B-VP\n\n" * 2)
+    learn = ["train", "tag", "--train", "train.txt", "--learner", "perceptron", "--epochs", "1"]
+    for typed, told in (((), True), (("--columns", "word,_,label"), False)):
+        assert main([*learn, *typed, "--model", "m"]) == 0
+        err = capsys.readouterr().err
+        assert ("cannot tag text; --columns word,_,label makes one that can" in err) == told

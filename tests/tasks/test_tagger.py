@@ -85,13 +85,13 @@ def attributes(X):
 def test_parameters_of_learners_are_parameters(problem):
     tagger = Tagger("sapo", n=3, epochs=2)
     assert tagger.get_params()["n"] == 3
-    assert repr(tagger) == "Tagger(epochs=2, n=3)"
+    assert repr(tagger) == "Tagger(epochs=2, learner='sapo', n=3)"
     twin = clone(tagger)
     assert twin is not tagger
     assert twin.get_params() == tagger.get_params()
     tagger.set_params(n=7, ratio=20.0, epochs=1)
-    assert repr(tagger) == "Tagger(epochs=1, n=7, ratio=20.0)"
-    assert repr(twin) == "Tagger(epochs=2, n=3)"
+    assert repr(tagger) == "Tagger(epochs=1, learner='sapo', n=7, ratio=20.0)"
+    assert repr(twin) == "Tagger(epochs=2, learner='sapo', n=3)"
     assert "n=7" in tagger.fit(*problem).model_.signature
     with pytest.raises(ValueError, match="sapo has no parameter 'nn'; did you mean 'n'"):
         Tagger("sapo", nn=3).fit(*problem)

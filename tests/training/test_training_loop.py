@@ -96,12 +96,22 @@ def test_a_new_readout_is_one_class():
         half.average()
 
 
-def test_patience_is_that_of_the_learner_unless_said():
-    for learner, wanted in ((LEARNER, 3), (Batch(), 20)):
+def test_patience_is_a_third_of_the_epochs_or_that_of_the_learner_unless_said():
+    for learner, epochs, wanted in ((LEARNER, 5, 3), (LEARNER, 30, 10), (Batch(), 300, 20)):
         stopping, own = Stopping("accuracy"), Stopping("accuracy", 7)
-        stopping.suit(learner)
-        own.suit(learner)
+        stopping.suit(learner, epochs)
+        own.suit(learner, epochs)
         assert (stopping.patience, own.patience) == (wanted, 7)
+
+
+def test_long_runs_are_more_patient():
+    """Scores that rise again after four epochs are not given up, where there are thirty."""
+    values = [1.0, 0.9, 0.8, 0.7, 0.6, *([2.0] * 25)]
+    scores = iter(values)
+    passes, stopping = Passes(DATA), Stopping("accuracy")
+    result = fit(Binary(20), LEARNER, passes, epochs=30, stopping=stopping,
+                 evaluate=lambda predictor: {"accuracy": next(scores)})  # fmt: skip
+    assert result.best_epoch == 6 and len(result.history) == 16
 
 
 def test_a_learner_may_be_built_before():

@@ -340,7 +340,8 @@ def patience(group: argparse._ArgumentGroup, more: str = "") -> None:
         group,
         "--patience",
         "stop after N passes without a better score on --dev; 0 never stops "
-        f"early{more} (default: 3; of batch learners 20, of networks, where there are some, 5)",
+        f"early{more} (default: a third of the passes, 3 at least; of batch learners 20, of "
+        "networks, where there are some, 5)",
         least=0,
     )
 

@@ -146,6 +146,10 @@ class Corpus:
         """Held-out data of this corpus in the features of this one."""
         return data
 
+    def rival(self, args: argparse.Namespace) -> Corpus | None:
+        """The same in fewer columns, where ``--dev`` is to choose between the two."""
+        return None
+
     def alone(self, jobs: int) -> Corpus:
         """The same for a process elsewhere, which has so many threads and reads no more files."""
         return replace(self, jobs=jobs)

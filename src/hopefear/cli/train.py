@@ -81,6 +81,13 @@ def run(args: argparse.Namespace) -> int:
         dev = None if args.dev is None else corpus.held_out("dev", args, console)
         try:
             trained, last = _train(args, console, corpus, dev, learner)
+            rival = None if dev is None else corpus.rival(args)
+            if rival is not None:
+                console.say(rival.describe())
+                theirs = _train(_beside(args), console, rival, rival.encoded(dev), learner)
+                fits = trained.fit, theirs[0].fit
+                if _does_as_well(args, console, corpus.metric, *fits):
+                    corpus, (trained, last) = rival, theirs
         except InterruptedTrainingError as error:
             remedy = "" if args.checkpoint else "; use --checkpoint DIR to be able to go on"
             raise InterruptedTrainingError(f"{error}{remedy}", error.signum) from None
@@ -142,7 +149,7 @@ def _train(
     if args.bounds:
         instrument = options.of_papers("bounds", "--bounds")[0](corpus.comparator(args))
     own_epochs = getattr(learner, "max_iter", None) or getattr(learner, "epochs", None)
-    most = args.epochs or own_epochs or task.epochs
+    most = args.epochs or own_epochs or task.usual_epochs(corpus.data)
     own = getattr(args, "metric", None) if surface_of(args.task).metrics else None
     stopping = None
     if dev is not None:
@@ -184,6 +191,28 @@ def _train(
             more = {"signature": model.signature, "parameters": model.about["parameters"]}
             log.describe({**settings, **more})
     return trained, last
+
+
+def _beside(args: argparse.Namespace) -> argparse.Namespace:
+    """What was typed, with folders inside those of the first training for a second one."""
+    folders = {name: getattr(args, name) for name in ("run", "checkpoint")}
+    inside = {name: os.path.join(folder, "words") for name, folder in folders.items() if folder}
+    return argparse.Namespace(**{**vars(args), **inside})
+
+
+def _does_as_well(args: argparse.Namespace, console: Console, metric: str, *fits: Any) -> bool:
+    """Whether the second of two trainings is as good as the first on ``--dev``; says so."""
+    from hopefear.training.stopping import sign_of
+
+    name = getattr(args, "metric", None) or metric
+    all_columns, words = (fit.history[fit.best_epoch - 1]["dev"][name] for fit in fits)
+    is_enough = sign_of(name) * words >= sign_of(name) * all_columns
+    console.say(
+        f"dev {name} {scored(name, all_columns)} with all columns, {scored(name, words)} with "
+        "words alone: " + ("words alone are" if is_enough else "all columns are") + " taken, and "
+        f"the model can{'' if is_enough else 'not'} tag text"
+    )
+    return is_enough
 
 
 def _summary(
@@ -285,7 +314,8 @@ def save(args: argparse.Namespace, model: Any) -> None:
     if args.checkpoint:
         from hopefear.training.checkpoints import Checkpoints
 
-        Checkpoints(args.checkpoint).clear()
+        for folder in (args.checkpoint, _beside(args).checkpoint):
+            Checkpoints(folder).clear()
 
 
 def outcome(args: argparse.Namespace, trained: Any, seconds: float) -> dict[str, Any]:

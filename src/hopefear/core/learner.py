@@ -41,8 +41,8 @@ class Learner:
     on: str = "every"
 
     batch = False
-    # Passes without a better score on held-out data before training stops, unless said.
-    patience = 3
+    # Passes without a better score on held-out data before training stops; None: by their number.
+    patience = None
 
     def __post_init__(self) -> None:
         if self.on not in ("every", "mistakes"):

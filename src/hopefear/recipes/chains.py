@@ -56,7 +56,7 @@ CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {
         _made(
             "crf",
             "conditional random field by stochastic gradient (Lafferty et al., 2001)",
-            "log sgd last every",
+            "log sgd averaged every",
             rate=0.2,
             decay=0.9,
             lam=0.1,

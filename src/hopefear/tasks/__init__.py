@@ -84,7 +84,7 @@ TASKS: dict[str, TaskEntry] = {
     "tag": TaskEntry(
         "one label a token: parts of speech, chunks, names",
         "hopefear.recipes:CHAIN_RECIPES",
-        ("sapo", "nbest-mira", "crf"),
+        ("nbest-mira", "sapo", "crf"),
         "hopefear.tasks.tag.model:SequenceModel",
         ("columns", "conllu", "crfsuite", "json"),
         "hopefear.cli.tag:SURFACE",

@@ -128,6 +128,10 @@ class Task:
     name: ClassVar[str]
     epochs: ClassVar[int] = 5  # passes of online learners, unless said
 
+    def usual_epochs(self, data: Any) -> int:
+        """Returns the passes of online learners over this data, unless said."""
+        return self.epochs
+
     def check(self, data: Any, dev: Any) -> None:
         """Refuse data that cannot be learned from, or held-out data that means something else."""
 
@@ -282,13 +286,13 @@ def train(
             f"{name} learns online, and only batch learners start from given weights; "
             f"{batch_learners(task.name)}"
         )
-    if stopping is not None:
-        stopping.suit(learner)
-        stopping.check(task.score_names(data))
     if learner.batch and epochs is not None:
         learner = replace(learner, max_iter=epochs)
     if epochs is None and not learner.batch:
-        epochs = getattr(learner, "epochs", task.epochs)
+        epochs = getattr(learner, "epochs", None) or task.usual_epochs(data)
+    if stopping is not None:
+        stopping.suit(learner, epochs or learner.max_iter)
+        stopping.check(task.score_names(data))
     length = {} if epochs is None else {"epochs": epochs}
     shards = None if shards is None else Shards.of(shards)
     split = {} if shards is None else shards.words(learner)

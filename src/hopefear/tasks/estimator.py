@@ -48,8 +48,8 @@ class Estimator(BaseEstimator):
     Examples
     --------
     >>> from hopefear import Tagger
-    >>> Tagger("sapo", n=3).set_params(epochs=2, ratio=20.0)
-    Tagger(epochs=2, n=3, ratio=20.0)
+    >>> Tagger(n=3).set_params(epochs=2, C=0.1)
+    Tagger(C=0.1, epochs=2, n=3)
     """
 
     _task: ClassVar[str]

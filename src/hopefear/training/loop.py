@@ -122,12 +122,13 @@ def fit(
         passes = passes.whole()
     if passes.n == 0:
         raise HopefearError("there are no examples to learn from, of weight above 0")
+    epochs = 5 if epochs is None else epochs
     if stopping is not None:
-        stopping.suit(learner)
+        stopping.suit(learner, epochs)
     trainer = trainer or trainer_of(structure, learner, passes, dtype, start, n_jobs)
     identity = dict(identity or {})
     identity.setdefault("signature", learner.signature())
-    loop = Loop(trainer, passes, 5 if epochs is None else epochs, evaluate, stopping, trace)
+    loop = Loop(trainer, passes, epochs, evaluate, stopping, trace)
     loop.checkpoints, loop.identity = checkpoints, identity
     with (
         contextlib.closing(trainer),

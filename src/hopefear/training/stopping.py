@@ -9,6 +9,8 @@ from typing import Any
 
 from hopefear.errors import HopefearError
 
+# Averages may rise again after three epochs, of long runs after more.
+LEAST_PATIENCE = 3
 _LOSSES = ("error", "log_loss", "brier", "cost", "wer", "ter", "cer")
 
 
@@ -30,8 +32,9 @@ class Stopping:
     metric : str
         Name of the score, as evaluation reports it. Losses count as better when lower.
     patience : int
-        Passes without improvement before training stops, unless said as many as suit the learner.
-        0 never stops early, but still keeps the best.
+        Passes without improvement before training stops; unless said a third of all there may be,
+        3 at least, or as many as suit a batch learner or network. 0 never stops early, but still
+        keeps the best.
 
     Examples
     --------
@@ -47,10 +50,10 @@ class Stopping:
     best: float | None = None
     best_epoch: int = -1
 
-    def suit(self, learner: Any) -> None:
-        """Take the learner's own patience, where none is given."""
+    def suit(self, learner: Any, epochs: int) -> None:
+        """Takes the learner's own patience, or a third of the epochs, where none is given."""
         if self.patience is None:
-            self.patience = learner.patience
+            self.patience = learner.patience or max(LEAST_PATIENCE, epochs // 3)
 
     def check(self, names: Iterable[str]) -> None:
         """Refuse what makes no sense before a pass is spent on it."""

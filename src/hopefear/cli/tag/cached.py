@@ -17,6 +17,7 @@ from hopefear.cli.tag.corpus import (
     Text,
     Tokens,
     features_named,
+    fewer_columns,
     labelled_columns,
     mended,
     schemes_of,
@@ -67,6 +68,7 @@ def read(args: argparse.Namespace, folder: str, console: Console, report: ReadRe
             features=field_of(facts, "features", str),
             jobs=threads(args.jobs),
             mended=field_of(facts, "mended", int),
+            fewer=fewer_columns(args, facts["reading"], data.features),
         )
 
 

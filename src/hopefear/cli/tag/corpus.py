@@ -258,6 +258,8 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         "scheme": schemes.file,
         "trained_scheme": schemes.model,
     }
+    fewer = fewer_columns(args, reading, data.features)
+    tries_both = fewer and args.dev and inputs is source.templates  # networks take too long
     return Tokens(
         data=data,
         skipped=report.skipped,
@@ -266,9 +268,11 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         features=described(inputs, data.features, features),
         jobs=threads(args.jobs),
         mended=count,
-        # Other learners may want other inputs, where several are compared; else the text may go.
-        origin=source if hasattr(args, "learners") else None,
+        # Other learners may want other inputs, where several are compared, and --dev may choose
+        # fewer columns; else the text may go.
+        origin=source if hasattr(args, "learners") or tries_both else None,
         inputs=inputs,
+        fewer=fewer,
     )
 
 
@@ -278,6 +282,21 @@ def features_named(args: argparse.Namespace, text: Text, gold: Column) -> str:
 
     auto = "attributes" if text.form == "crfsuite" else None
     return args.features or auto or suitable(text.names, gold.strings, are_spans(gold))
+
+
+def fewer_columns(
+    args: argparse.Namespace, reading: Mapping[str, Any], features: Any
+) -> tuple[str, ...]:
+    """Names of columns that leave words alone to features, where nobody asked for more than that.
+
+    Empty where they look at words alone, where features or columns were typed, or where models are
+    compared and not kept.
+    """
+    names, typed = reading["columns"], args.columns or args.features
+    if typed or not names or hasattr(args, "learners"):
+        return ()
+    more = {*features.needs} & {*names[1:]}
+    return tuple("_" if name in more else name for name in names) if more else ()
 
 
 def _cacheable(args: argparse.Namespace) -> bool:
@@ -307,6 +326,8 @@ class Tokens(Corpus):
         What the data was encoded from, so that it can be encoded for other learners.
     inputs : Templates or TokenIdSettings, optional
         What it was encoded with.
+    fewer : tuple of str
+        Names of columns with which the model could tag text, where with its own it cannot.
     """
 
     data: SequenceDataset
@@ -315,6 +336,7 @@ class Tokens(Corpus):
     mended: int = 0
     origin: Source | None = None
     inputs: Any = None
+    fewer: tuple[str, ...] = ()
 
     title, unit = "Taggers compared", "sentences"
 
@@ -354,6 +376,36 @@ class Tokens(Corpus):
         if self.origin is not None:
             self.origin.held_out[id(data)] = data, text, gold
         return data
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        if not self.fewer:
+            return ()
+        assert self.reading is not None
+        columns = ", ".join(name for name in self.reading["columns"] if name not in self.fewer)
+        typed = f"--columns {','.join(self.fewer)}"
+        if self.origin is not None:
+            return (f"features look at the column {columns}: words alone ({typed}) are tried too",)
+        return (
+            f"features look at the column {columns}, so the model cannot tag text; {typed} makes "
+            "one that can",
+        )
+
+    def rival(self, args: argparse.Namespace) -> Tokens | None:
+        if not self.fewer or self.origin is None:
+            return None
+        source = self.origin.renamed(self.fewer)
+        inputs = source.inputs(*first_learner(args))
+        data = source.dataset(inputs)
+        return replace(
+            self,
+            data=data,
+            reading={**(self.reading or {}), "columns": list(self.fewer)},
+            features=described(inputs, data.features, source.features),
+            origin=source,
+            inputs=inputs,
+            fewer=(),
+        )
 
     def suiting(self, learner: str, params: Mapping[str, Any]) -> Tokens:
         if self.origin is None:
@@ -523,6 +575,14 @@ class Source:
                 "the templates by -p wide=true"
             )
         return inputs
+
+    def renamed(self, names: Sequence[str]) -> Source:
+        """The same with other names of columns, and the features that suit those."""
+        sentences = self.text.content
+        assert isinstance(sentences, Sentences)
+        table = ColumnTable(dict(zip(names, sentences.columns.values(), strict=True)), {})
+        text = replace(self.text, content=replace(sentences, columns=table))
+        return replace(self, text=text, features=features_named(self.args, text, self.gold))
 
     def dataset(self, inputs: Any) -> SequenceDataset:
         """The data as some features see it."""

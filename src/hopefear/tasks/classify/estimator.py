@@ -92,8 +92,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     metric : str
         Score of the held-out data that decides: ``"accuracy"``, ``"f1"``, ``"log_loss"``, ….
     patience : int, optional
-        Passes without a better score before training ends; None is 3, and 0 runs all of them. The
-        best model is kept in any case.
+        Passes without a better score before training ends; None is a third of the passes, 3 at
+        least, and 0 runs all of them. The best model is kept in any case.
     callbacks : sequence of callables, optional
         Each gets every event (a dict) as it happens.
     verbose : int

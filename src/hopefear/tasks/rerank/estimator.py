@@ -68,8 +68,8 @@ class Reranker(ModelEstimator[RerankModel]):
     validation_fraction : float
         The part that is held out. Larger chooses better and learns from less.
     patience : int, optional
-        Passes without a better score before training ends; None is 3, of batch learners 20, and 0
-        runs all of them. The best model is kept in any case.
+        Passes without a better score before training ends; None is a third of the passes, 3 at
+        least, of batch learners 20, and 0 runs all of them. The best model is kept in any case.
     n_jobs : int
         Threads for batch learners, and others with ``block`` above 1; -1 for one a processor.
         Results do not depend on it.

@@ -36,7 +36,8 @@ from hopefear.training.predictors import Predictor
 
 DEFAULT_LEARNER = TASKS["tag"].learner
 DEFAULT_FEATURES = "chunking"
-EPOCHS = 10
+# Visits to tokens after which averages hardly gain: epochs that make as many, within bounds.
+VISITS, LEAST_EPOCHS, MOST_EPOCHS = 5_000_000, 10, 30
 CONSTRAINTS = ("predict", "always", "never")
 # Sequences that a temperature is fitted on, at most.
 _FITTED_ON = 500
@@ -51,13 +52,15 @@ class Tagging(Task):
     """The options of :func:`train` that only taggers have."""
 
     name: ClassVar[str] = "tag"
-    epochs: ClassVar[int] = EPOCHS
     order: int = 1
     search: str = "astar"
     beam: int = 50
     scheme: str | None = "auto"
     constraints: str = "predict"
     class_weight: ClassWeight = None
+
+    def usual_epochs(self, data: SequenceDataset) -> int:
+        return usual_epochs(data.n_tokens)
 
     def check(self, data: SequenceDataset, dev: SequenceDataset | None) -> None:
         check(data)
@@ -186,6 +189,15 @@ class Tagging(Task):
 
     def _limits(self, data: SequenceDataset, limited: bool) -> Any:
         return scheme_limits(data.labels, scheme_of(data, self.scheme) if limited else None)
+
+
+def usual_epochs(n_tokens: int) -> int:
+    """Returns the epochs of online learners: 5 million visits to tokens, in 10 to 30 epochs.
+
+    >>> [usual_epochs(n) for n in (60_000, 212_000, 493_000)]
+    [30, 24, 10]
+    """
+    return min(MOST_EPOCHS, max(LEAST_EPOCHS, round(VISITS / max(n_tokens, 1))))
 
 
 def dataset(
@@ -328,8 +340,8 @@ def train(
     class_weight : "balanced" or dict, optional
         What it costs to miss each label; see :func:`hopefear.tasks.tag.label_costs.priced`.
     **common
-        What all tasks share: passes (10 unless said), their order, held-out data, events,
-        checkpoints; see :func:`hopefear.tasks.base.train`.
+        What all tasks share: passes (:func:`usual_epochs` unless said), their order, held-out data,
+        events, checkpoints; see :func:`hopefear.tasks.base.train`.
 
     Examples
     --------

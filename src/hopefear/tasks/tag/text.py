@@ -237,8 +237,8 @@ def word_columns(model: Any) -> tuple[str, ...]:
     if more:
         raise HopefearError(
             f"text has words alone, and this model's features need the column {', '.join(more)} "
-            "too; tag it elsewhere and give columns, or train on words alone (--columns word,label "
-            "of a file with these two, or --features ner)"
+            "too; tag it elsewhere and give columns, or train on words alone (--columns "
+            "word,_,label leaves out the column between)"
         )
     return tuple(features.needs) or ("word",)
 
