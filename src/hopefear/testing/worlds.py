@@ -45,6 +45,8 @@ class Outputs:
         What is added to scores, whatever the weights.
     gold_last : bool
         Of outputs that tie searches find gold, and what is as good, last; else it has its place.
+    predicts_last : bool
+        The prediction is found in the same way.
     places : int
         Positions with labels of their own, where outputs are sequences of labels; else 0.
     any_tie : bool
@@ -59,6 +61,7 @@ class Outputs:
     price: Callable[[Any], np.ndarray]
     fixed: np.ndarray | float = 0.0
     gold_last: bool = False
+    predicts_last: bool = False
     places: int = 0
     any_tie: bool = False
     spell: Callable[[tuple[int, ...]], np.ndarray] | None = None
@@ -256,6 +259,7 @@ def list_outputs(structure: NBest, rows: ListRows, i: int) -> Outputs:
         lambda cost: np.array([cost.price(paid[oracle], price) for price in paid]),
         rows.offsets[first:last].astype(np.float64),
         gold_last=True,
+        predicts_last=True,
     )
 
 
@@ -489,7 +493,7 @@ def hope_fear(loss: Any, world: World) -> Force:
     hope = world.gold if loss.toward == 1 else world.ranked(scores - costs)[0]
     fear = {
         0: world.ranked(scores + costs)[0],
-        1: world.ranked()[0],
+        1: world.ranked()[0] if world.outputs.predicts_last else int(np.argmax(scores)),
         2: world.ranked(costs)[0],
     }[loss.away]
     value = world.importance * (costs[fear] - costs[hope] - (scores[hope] - scores[fear]))

@@ -198,6 +198,13 @@ class ParseModel(Model):
         self.check_size(self.structure().n_coordinates())
 
 
+def needs_tags(features: ArcMap | TokenArcs) -> bool:
+    """Whether a parser has learned from tags."""
+    tag = features.columns[2]
+    tags = features.tags if isinstance(features, ArcMap) else features.tables.get(tag, ())
+    return any(text != MISSING for text in tags)
+
+
 def check_columns(bank: Treebank, features: ArcMap | TokenArcs) -> None:
     """HopefearError for words without the tags that a parser learned from; a warning for others."""
     columns, (_, lemma, tag, _, morph) = bank.sentences.columns, features.columns
@@ -207,8 +214,7 @@ def check_columns(bank: Treebank, features: ArcMap | TokenArcs) -> None:
         known = [text != MISSING for text in column.strings]
         return bool(known) and not np.array(known)[column.ids].any()
 
-    tags = features.tags if isinstance(features, ArcMap) else features.tables.get(tag, ())
-    if bank.n_tokens and any(text != MISSING for text in tags) and is_empty(tag):
+    if bank.n_tokens and needs_tags(features) and is_empty(tag):
         raise HopefearError(
             f"{bank.source} has no tags in the column {tag}, from which the parser has learned; "
             "give them, or a tagger (--tagger MODEL, Parser(tagger=…))"

@@ -8,8 +8,16 @@ from typing import Any
 from hopefear.data.tokenizer import Tokenizer
 from hopefear.tasks.parse.estimator import Parser, sentences_of
 from hopefear.tasks.parse.explaining import arc_in_words
-from hopefear.tasks.parse.model import ParseModel
+from hopefear.tasks.parse.model import ParseModel, needs_tags
 from hopefear.tasks.serving import Marks, SentenceService, measured
+
+# What a parser is shown that needs tags: the first two columns of tags of English treebanks.
+_TAGGED = [
+    {"form": "Dogs", "upos": "NOUN", "xpos": "NNS"},
+    {"form": "chase", "upos": "VERB", "xpos": "VBP"},
+    {"form": "cats", "upos": "NOUN", "xpos": "NNS"},
+    {"form": ".", "upos": "PUNCT", "xpos": "."},
+]
 
 
 class ParseService(SentenceService):
@@ -28,12 +36,14 @@ class ParseService(SentenceService):
     longest = 256
 
     text = True
-    example = "The quick brown fox jumps over the lazy dog."
+    example: Any = "The quick brown fox jumps over the lazy dog."
 
     def __init__(self, model: ParseModel, tagger: Any = None) -> None:
         super().__init__(model, tagger)
         self._parser = Parser.from_model(model)
         self._parser.tagger = tagger
+        if tagger is None and needs_tags(model.features):
+            self.text, self.example = False, _TAGGED
         tags = "" if tagger is not None else "; a parser that has learned from tags needs --tagger"
         self.forms = (
             f"a text{tags}",
