@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -20,7 +21,7 @@ from hopefear.recipes import Scale
 from hopefear.storage import field_of, untrusted
 from hopefear.tasks import TASKS, recipe, recipes_of
 from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.loop import Event, Fit, fit
+from hopefear.training.loop import Event, Fit, LearningWarning, fit
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
@@ -124,6 +125,7 @@ class Task:
 
     name: ClassVar[str]
     epochs: ClassVar[int] = 5  # passes of online learners, unless said
+    by_content: ClassVar[bool] = False  # orders of visits do not depend on that of the data
     bounds = False  # report the theorem on the learner in every event
     comparator: Any = None  # the weights that theorems compare with; the average so far unless said
 
@@ -198,6 +200,22 @@ class Task:
         """
         return 1.0
 
+    def needs_temperature(self, learner: Any, predictor: Predictor) -> bool:
+        """Whether a temperature is fitted when training is over."""
+        return needs_temperature(learner, predictor)
+
+    def fitted_temperature(
+        self,
+        structure: Any,
+        predictor: Any,
+        data: Any,
+        dev: Any,
+        n_jobs: int,
+        again: Callable[[Any], Any],
+    ) -> float:
+        """The temperature when training is over; ``again`` gives a model trained on other data."""
+        return self.temperature(structure, predictor, data if dev is None else dev, n_jobs)
+
     def facts(self, data: Any) -> dict[str, Any]:
         """What a model file says of its data, beside source and digest."""
         raise NotImplementedError
@@ -236,7 +254,7 @@ def train(
     checkpoints: Checkpoints | None = None,
     resume: bool = False,
     pieces: int = 1,
-    by_content: bool = False,
+    by_content: bool | None = None,
     by_block: bool | None = None,
     n_jobs: int = 1,
     dtype: Any = np.float32,
@@ -261,7 +279,8 @@ def train(
         Passes over the data, as many as the task says unless said. For a batch learner the most
         iterations; by default it goes on until it has settled.
     seed, shuffle, pieces, by_content, by_block
-        The order of the data; see :class:`hopefear.training.passes.Passes`.
+        The order of the data, ``by_content`` as the task says unless said; see
+        :class:`hopefear.training.passes.Passes`.
     dev : dataset, optional
         Held-out data in the same features, scored after each pass.
     stopping : Stopping, optional
@@ -283,7 +302,28 @@ def train(
     final : bool
         Nobody will go on with the trainer, so that its books may go before the model is made.
     """
+
+    def again(rest: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LearningWarning)  # of what was warned of already
+            return train(
+                *(task, rest, asked, params),
+                epochs=most,
+                seed=seed,
+                shuffle=shuffle,
+                start=start,
+                by_content=by_content,
+                by_block=by_block,
+                n_jobs=n_jobs,
+                dtype=dtype,
+                shards=shards,
+                calibrate=False,
+                final=True,
+            ).model
+
     task.check(data, dev)
+    asked, most = learner, epochs
+    by_content = task.by_content if by_content is None else by_content
     passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content, by_block)
     name, build, parameters = builder(task, learner, params or {}, data)
     structure, learner = task.composed(passes, build, parameters)
@@ -311,7 +351,7 @@ def train(
         "start": origin,
         "dtype": None if np.dtype(dtype) == np.float32 else np.dtype(dtype).name,
         "shuffle": None if shuffle else "false",
-        "by_content": "true" if by_content else None,
+        "by_content": None if by_content == task.by_content else str(by_content).lower(),
         # One block is shuffled as the whole is.
         "by_block": "true" if passes.by_block and passes.n_pieces > 1 and shuffle else None,
         "data": data.digest[:8],
@@ -373,11 +413,10 @@ def train(
         result.trainer.forget()
         trim()
     temperature = 1.0
-    if calibrate and needs_temperature(learner, result.predictor):
+    if calibrate and task.needs_temperature(learner, result.predictor):
         if on_calibration is not None:
             on_calibration()
-        sample = data if dev is None else dev
-        temperature = task.temperature(structure, result.predictor, sample, n_jobs)
+        temperature = task.fitted_temperature(structure, result.predictor, data, dev, n_jobs, again)
     about = {
         "learner": name,
         "on": learner.on,

@@ -17,19 +17,21 @@ from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
 from hopefear.data.sidecars import read_names, read_weights
 from hopefear.data.sparse import MEASURED, SparseDataset
+from hopefear.data.tables import class_label
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
+from hopefear.features.ngrams import PLAIN, WHOLE, settled
 from hopefear.metrics import Accuracy, classification_scores
 from hopefear.tasks.classify.model import Model
-from hopefear.training.answers import probabilities
 from hopefear.training.predictors import LinearPredictor
 
 _WORDS = 30  # features that stand for an example
+_MOST_NEW = 1000  # classes that a model lacks
 _USUAL = {
-    "ngrams": 1,
-    "chars": None,
+    "ngrams": "auto",
+    "chars": "auto",
     "lowercase": True,
-    "marks": False,
+    "marks": "auto",
     "min_count": 1,
     "max_share": 1.0,
     "hash_bits": None,
@@ -52,6 +54,7 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     if folder is not None and file.said:
         raise HopefearError(f"--cache {args.cache} is for svmlight and tsv, and {file.said}")
     cached = folder is not None
+    vars(args).update(settled(vars(args), WHOLE if file.kind == "text" and not cached else PLAIN))
     data = (
         _cached(file, folder, args, report, console)
         if folder is not None
@@ -139,7 +142,8 @@ class Examples(Corpus):
         return {"values": args.values, "norm": args.norm, "intercept": args.intercept}
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
-        return {**super().outcome(trained, last), "bound": last.get("bound")}
+        more = {"bound": last.get("bound"), "temperature": trained.model.temperature}
+        return {**super().outcome(trained, last), **more}
 
     def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
         bound, text = result["bound"], None
@@ -148,7 +152,11 @@ class Examples(Corpus):
             most = "no bound (vacuous)" if limit is None else f"at most {limit:,.0f} by Theorem 1"
             text = f"{bound['mistakes']:,} mistakes, {most} (regime: {bound['regime']})"
         examples = trained.fit.trainer.examples
-        return {"updates": f"{result['updates']:,} on {examples:,} examples", "bound": text}
+        return {
+            "updates": f"{result['updates']:,} on {examples:,} examples",
+            "bound": text,
+            "temperature": f"{result['temperature']:.3g}",
+        }
 
     def judge(self, model: Model, test: SparseDataset) -> tuple[dict[str, float], np.ndarray]:
         labels, decisions = model.decide(test)
@@ -156,7 +164,7 @@ class Examples(Corpus):
             test.rows.labels,
             labels,
             n_classes=len(model.classes),
-            probabilities=probabilities(model.predictor, decisions),
+            probabilities=model.answers().shares(decisions),
         )
         names = ("error", "accuracy", "f1", "precision", "recall", "log_loss")
         return {key: scores[key] for key in names}, Accuracy().rows(test.rows.labels, labels)
@@ -205,6 +213,29 @@ def blocks(
     yield from file.blocks(
         require_labels=require_labels, on_error=args.on_error, report=report, **given
     )
+
+
+def judged(path: str, model: Model, args: Any, report: ReadReport) -> Iterator[SparseDataset]:
+    """The rows of a labelled file; classes that the model lacks come behind those it has."""
+    names = [*model.classes]
+    codes = {class_label(name): i for i, name in enumerate(names)}
+    codes.update((name, i) for i, name in enumerate(names))
+    file = file_of(path, args, report, features=model.features)
+    how = {"on_error": args.on_error, "report": report}
+    for data in file.blocks(features=model.features, classes=None, **how):
+        for name in data.classes:
+            if name not in codes:
+                codes[name] = len(names)
+                names.append(name)
+        new = names[len(model.classes) :]
+        if len(new) > _MOST_NEW:
+            raise HopefearError(
+                f"{path} has more than {_MOST_NEW:,} classes that the model lacks, such as "
+                f"{', '.join(new[:5])}; give labels, not targets, of the model's kind"
+            )
+        table = np.array([*(codes[name] for name in data.classes), -1], np.int32)
+        rows = data.rows._replace(labels=table[data.rows.labels])
+        yield SparseDataset(rows, data.n_features, names, data.features, data.source)
 
 
 def file_of(path: str, args: Any, report: ReadReport, **like: Any) -> Any:

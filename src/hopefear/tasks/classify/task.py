@@ -17,7 +17,7 @@ from hopefear.core.learner import Learner
 from hopefear.data.mapped import stretches_of
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
-from hopefear.metrics import classification_scores, score_names
+from hopefear.metrics import best_temperature, classification_scores, score_names
 from hopefear.recipes import Scale
 from hopefear.recipes.base import times_auto
 from hopefear.structures.classes import Binary, Multiclass
@@ -26,10 +26,13 @@ from hopefear.tasks.base import Task, Trained, fingerprint
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.loop import Fit
-from hopefear.training.passes import Passes
+from hopefear.training.passes import Passes, row_hashes
 from hopefear.training.predictors import LinearPredictor, Predictor
 
 DEFAULT_LEARNER = TASKS["classify"].learner
+# What is held out for the temperature: a share of the examples, and how many at least and at most.
+_HELD, _FEWEST, _MOST = 0.2, 10, 10_000
+_BLOCK = 1 << 20  # rows that are hashed at a time
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Classification(Task):
     """The options of :func:`train` that only classifiers have."""
 
     name: ClassVar[str] = "classify"
+    by_content: ClassVar[bool] = True
     intercept: float | str = "auto"
     values: str = "counts"
     norm: str = "none"
@@ -130,6 +134,52 @@ class Classification(Task):
             "class_weight": self.class_weight and str(self.class_weight),
         }
 
+    def needs_temperature(self, learner: Any, predictor: Predictor) -> bool:
+        return predictor.keeps_scale()  # one of several classes is no part of any loss but log
+
+    def fitted_temperature(
+        self,
+        structure: Any,
+        predictor: Any,
+        data: SparseDataset,
+        dev: SparseDataset | None,
+        n_jobs: int,
+        again: Callable[[Any], Model],
+    ) -> float:
+        """On dev, or on a fifth of the data, with a model of the rest."""
+        if dev is not None:
+            rows = dev.transformed(self.values, self.norm, self.column_scale(data)).rows
+            _, scores = self.mixed(predictor, structure, data).decide(structure, rows)
+            return temperature_of(scores, rows.labels, rows.weights)
+        held = self._held(data)
+        rest = reweighted(data, np.where(held, np.float32(0.0), data.rows.weights))
+        classes = np.unique(rest.rows.labels[rest.rows.weights > 0.0])
+        if classes.size < 2 or data.rows.weights[held].sum() < _FEWEST:
+            return 1.0
+        test, model = data.take(held), again(rest)
+        if not self.transformed:
+            if data.features.kind in ("ngrams", "named"):  # what a reader would leave out
+                rows = test.rows
+                unseen = ~rest.seen()[rows.indices]
+                rows = rows._replace(values=np.where(unseen, np.float32(0.0), rows.values))
+                test = SparseDataset(rows, test.n_features, test.classes, test.features)
+            test = test.transformed(self.values, self.norm, rest.column_scale(self.values))
+        _, scores = model.predictor.decide(model.structure, test.rows)
+        return temperature_of(scores, test.rows.labels, test.rows.weights)
+
+    def _held(self, data: SparseDataset) -> np.ndarray:
+        """Rows to hold out, by what they hold: copies stay together, whatever the order."""
+        rows, n = self.prepared(data).rows, len(data)  # as a cache has them
+        most = np.uint64(min(_HELD, _MOST / n) * 2.0**64)
+        held = np.zeros(n, bool)
+        for a in range(0, n, _BLOCK):
+            labels = rows.labels[a : a + _BLOCK]
+            some = rows.indptr[a : a + _BLOCK + 1], rows.indices, rows.values.view(np.uint32)
+            held[a : a + _BLOCK] = (
+                row_hashes(*some, labels, np.zeros(labels.size, np.uint32)) < most
+            )
+        return held & (rows.weights > 0.0)
+
     def facts(self, data: SparseDataset) -> dict[str, Any]:
         return {"examples": len(data), "features": data.n_features}
 
@@ -157,7 +207,7 @@ class Classification(Task):
         meaning = data.classes, data.features, transform
         predictor = self.mixed(predictor, structure, data)
         about = {**about, **({"nb_share": self.nb_share} if self.nb_share else {})}
-        return Model(structure, predictor, *meaning, signature, about, scale)
+        return Model(structure, predictor, *meaning, signature, about, scale, temperature)
 
 
 def train(
@@ -219,6 +269,33 @@ def train(
         *(intercept, values, norm, class_weight, prepared, bounds, comparator), nb_share=nb_share
     )
     return base.train(task, dataset, learner, params, **common)
+
+
+def temperature_of(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+    """What scores are divided by so that right classes become most probable.
+
+    Scores have one column for two classes, else one for each. As if one more example had no class
+    that is more probable than others (Platt, 1999), so that no certainty comes of few examples.
+
+    >>> scores = np.array([[0.2], [0.1], [-0.1], [0.3]] * 5)
+    >>> right = np.array([1, 1, 0, 1] * 5)
+    >>> 0.02 < temperature_of(scores, right, np.ones(20)) < 0.1
+    True
+    """
+    if scores.shape[1] == 1:
+        scores = np.hstack([-scores / 2.0, scores / 2.0])
+    scores = scores - scores.max(axis=1, keepdims=True)
+    total = weights.sum(dtype=np.float64)
+    weights, share = weights / total, 1.0 / (total + 1.0)
+    size = -float(weights @ scores.mean(axis=1))  # of differences of scores
+    if not size:
+        return 1.0
+    wanted = (1.0 - share) * scores[np.arange(len(labels)), labels] + share * scores.mean(axis=1)
+
+    def log_likelihood(t: float) -> float:
+        return float(weights @ (wanted / (size * t) - np.log(np.exp(scores / (size * t)).sum(1))))
+
+    return size * best_temperature(log_likelihood, tolerance=1e-3).value
 
 
 def structure_for(data: SparseDataset, bias: float) -> Any:
