@@ -635,3 +635,8 @@ def test_nonsense_is_refused_in_words(client, errors, verb, body):
     assert answer.status_code in (200, 400, 404), (body, answer.text, errors)
     facts = answer.json()
     assert ("error" in facts) == (answer.status_code != 200)
+
+
+def test_a_classifier_answers_unknown_below_a_probability(client, models):
+    name = next(n for n, one in models.items() if hasattr(one, "predict_proba") and n != "names")
+    plain = ask(client, "predict", model=name, input=EXAMPLES[name])[1]["output"]

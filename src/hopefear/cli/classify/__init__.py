@@ -100,7 +100,7 @@ class Classes(Surface):
         "evaluate": _EVALUATE,
         "inspect": Words("", "  hopefear inspect --model news.model --top 20"),
     }
-    passes = "5; of batch learners, their max_iter"
+    passes = "5, of texts 10; of batch learners, their max_iter"
     metrics = "accuracy, f1, precision, recall, log_loss, … (default: accuracy)"
     files = ("names", "comparator", "weights")
 

@@ -54,7 +54,8 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     if folder is not None and file.said:
         raise HopefearError(f"--cache {args.cache} is for svmlight and tsv, and {file.said}")
     cached = folder is not None
-    vars(args).update(settled(vars(args), WHOLE if file.kind == "text" and not cached else PLAIN))
+    texts = file.kind == "text" and not cached
+    vars(args).update(settled(vars(args), WHOLE if texts else PLAIN))
     data = (
         _cached(file, folder, args, report, console)
         if folder is not None
@@ -67,15 +68,19 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
         data = with_weights(data, args.weights, report.skipped)
     check_labels(data)
     jobs = getattr(args, "jobs", None) or 1
-    return Examples(data=data, skipped=report.skipped, prepared=cached, jobs=jobs)
+    return Examples(data=data, skipped=report.skipped, prepared=cached, texts=texts, jobs=jobs)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examples(Corpus):
-    """What a classifier is trained on; ``prepared`` where a cache holds values and norm already."""
+    """What a classifier is trained on.
+
+    ``prepared`` where a cache holds values and norm already, ``texts`` where these are whole.
+    """
 
     data: SparseDataset
     prepared: bool = False
+    texts: bool = False
 
     @property
     def scores(self) -> tuple[Score, ...]:
@@ -107,6 +112,7 @@ class Examples(Corpus):
             **self.settings(args),
             class_weight=args.class_weight,
             nb_share=args.nb_share,
+            texts=self.texts,
             transformed=self.prepared,
             bounds=getattr(args, "bounds", False),
             comparator=None if comparator is None else self._comparator(comparator),

@@ -51,7 +51,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     learner : str
         Name of a recipe; ``hopefear learners`` lists them.
     epochs : int, optional
-        Passes over the data, at most. More fit the data better, and at last too well. None is 5.
+        Passes over the data, at most. More fit the data better, and at last too well. None is 5,
+        and 10 for texts.
     shuffle : bool
         A new random order for every pass; then the order of the rows given makes no difference.
         False keeps their order.
@@ -258,8 +259,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
 
     def _asked(self, usual: Mapping[str, Any]) -> Classification:
         values = settled({"values": self.values}, usual)["values"]
-        weights = _by_name(self.class_weight)
-        return Classification(self.intercept, values, self.norm, weights, nb_share=self.nb_share)
+        how = self.intercept, values, self.norm, _by_name(self.class_weight)
+        return Classification(*how, nb_share=self.nb_share, texts=usual is WHOLE)
 
     def predict(
         self, X: Any, unknown: float | None = None, unknown_label: Any = "unknown"

@@ -33,6 +33,9 @@ DEFAULT_LEARNER = TASKS["classify"].learner
 # What is held out for the temperature: a share of the examples, and how many at least and at most.
 _HELD, _FEWEST, _MOST = 0.2, 10, 10_000
 _BLOCK = 1 << 20  # rows that are hashed at a time
+# What texts are learned by where nothing is said; bench/defaults.py compares.
+TEXT_EPOCHS = 10
+TEXT_PARAMETERS: Mapping[str, Mapping[str, Any]] = {"adagrad-rda": {"rate": 0.3, "l1": 3e-7}}
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,16 @@ class Classification(Task):
     comparator: np.ndarray | None = None
     scaled_by: np.ndarray | None = None  # a factor for each column, where earlier data decided it
     nb_share: float = 0.0
+    texts: bool = False  # learned from whole, as tf-idf unless said
+
+    @property
+    def epochs(self) -> int:  # type: ignore[override]
+        return TEXT_EPOCHS if self.texts else Task.epochs
+
+    def parameters(self, params: Mapping[str, Any], learner: str, data: Any) -> Mapping[str, Any]:
+        if not self.texts or params.keys() & {"loss", "rule"}:  # which have steps of their own
+            return params
+        return {**TEXT_PARAMETERS.get(learner, {}), **params}
 
     def check(self, data: SparseDataset, dev: SparseDataset | None) -> None:
         check_nb_share(self.nb_share, self.values)
