@@ -638,5 +638,19 @@ def test_nonsense_is_refused_in_words(client, errors, verb, body):
 
 
 def test_a_classifier_answers_unknown_below_a_probability(client, models):
-    name = next(n for n, one in models.items() if hasattr(one, "predict_proba") and n != "names")
-    plain = ask(client, "predict", model=name, input=EXAMPLES[name])[1]["output"]
+    texts = ["so good", "neither"]
+    plain = ask(client, "predict", model="news", inputs=texts)[1]["outputs"]
+    least = (plain[0]["probability"] + plain[1]["probability"]) / 2
+    for more, label in (({}, "unknown"), ({"unknown_label": "other"}, "other")):
+        fields = {"model": "news", "inputs": texts, "unknown": least, **more}
+        answer = ask(client, "predict", **fields)[1]["outputs"]
+        assert [one["label"] for one in answer] == ["hope", label]
+        assert [one["probability"] for one in answer] == [one["probability"] for one in plain]
+    for fields, words in (
+        ({"model": "news", "unknown": 2}, "unknown is a number from 0 to 1"),
+        ({"model": "news", "unknown": "much"}, "unknown is a number from 0 to 1"),
+        ({"model": "news", "unknown_label": "other"}, "beside unknown"),
+        ({"model": "tags", "unknown": 0.5}, "unknown is for classifiers"),
+    ):
+        status, answer = ask(client, "predict", input="so good", **fields)
+        assert status == 400 and words in answer["error"]
