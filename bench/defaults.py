@@ -110,7 +110,7 @@ TASK = {"tag": "tag", "texts": "classify", "rows": "classify", "lists": "rerank"
 UNIT = {"tag": "\n\n", "texts": "\n", "rows": "\n", "lists": "\n", "trees": "\n\n"}
 SHUFFLED = ("texts", "rows")  # files may be in order of their classes
 # Features that candidates are tried with, as options of the command line.
-FEATURES = {"texts": ("", "--ngrams 2 --chars 2-5 --values tfidf")}
+FEATURES = {"texts": ("", "--ngrams 1 --chars 0 --no-marks --values counts")}
 KINDS = ("loss", "rule", "readout")
 AVERAGINGS = ("last", "averaged")  # votes keep every weight vector: no default for a small model
 PATIENCE = 20  # epochs without a better score after which the last one stands for all that follow

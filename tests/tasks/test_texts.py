@@ -346,21 +346,17 @@ def drawn(n: int, n_classes: int, seed: int = 1) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("learner", ["adagrad-rda", "softmax", "perceptron", "mira"])
 @pytest.mark.parametrize("n_classes", [2, 8])
-def test_the_temperature_is_nearly_the_best_of_new_texts(learner: str, n_classes: int) -> None:
+def test_answers_are_as_probable_as_they_are_often_right(learner: str, n_classes: int) -> None:
     words = {"ngrams": 1, "chars": None, "epochs": 2}
     model = Classifier(learner, **words).fit(*drawn(500, n_classes))
     texts, labels = drawn(400, n_classes, seed=2)
     table = model.predict_proba(texts)
     assert (model.classes_[table.argmax(axis=1)] == model.predict(texts)).all()
-    gold = np.searchsorted(model.classes_, labels)
-
-    def loss(factor: float) -> float:
-        other = replace(model.model_, temperature=factor * model.model_.temperature)
-        return -float(np.log(other.probabilities(texts)[np.arange(400), gold]).mean())
-
-    assert loss(1.0) < min(loss(0.4), loss(2.5))
-    again = Classifier.from_bytes(model.to_bytes())
-    assert np.array_equal(again.predict_proba(texts), table)
+    right = np.mean(model.predict(texts) == np.array(labels))
+    plain = replace(model.model_, temperature=1.0).probabilities(texts)
+    off, plain_off = (abs(float(p.max(axis=1).mean()) - right) for p in (table, plain))
+    assert off < 0.12 and off < plain_off + 0.02
+    assert np.array_equal(Classifier.from_bytes(model.to_bytes()).predict_proba(texts), table)
 
 
 def test_held_out_texts_fit_the_temperature() -> None:

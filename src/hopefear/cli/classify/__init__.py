@@ -133,8 +133,8 @@ class Classes(Surface):
             options.flag(
                 group,
                 "--no-temperature",
-                "do not fit the temperature that makes probabilities of scores, which takes as "
-                "long again as training where there is no --dev",
+                "do not fit the temperature that makes probabilities of scores, which takes "
+                "up to as long again as training where there is no --dev",
             )
 
     def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
