@@ -98,7 +98,7 @@ CORPORA: dict[str, dict[str, Corpus]] = {
 }
 STAGES = {
     "tag": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 2, 60), Stage(ALL, 8, 0, 1, 30)),
-    "texts": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 0, 1, 30), Stage(ALL, 8, 0, 1, 20)),
+    "texts": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 1, 30), Stage(ALL, 8, 0, 1, 10)),
     "rows": (Stage(500, ALL, 0, 1, 60), Stage(2_000, 24, 4, 1, 30), Stage(ALL, 8, 0, 1, 10)),
     "lists": (Stage(500, ALL, 0, 1, 30), Stage(ALL, 24, 4, 2, 30)),
     "trees": (Stage(100, ALL, 0, 1, 15), Stage(500, 24, 2, 1, 15), Stage(ALL, 6, 0, 1, 10)),

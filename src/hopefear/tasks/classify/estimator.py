@@ -126,9 +126,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     An example of weight w is met ``ceil(w)`` times in a pass, each time with an equal share of w:
     whole weights are repetitions, weight 0 is absence (while the average weight is at most 10).
     Feature values and weights are float32. Probabilities are the softmax of the scores by a
-    temperature, which is fitted on ``X_val``, or on half of the rows with a model of the others,
-    and 1 where these are fewer than ten, and in streams; for the readout ``"voted"`` they are
-    shares of the votes.
+    temperature, which is fitted on ``X_val``, or on either half of the rows with a model of the
+    other, and 1 where a half has fewer than ten, and in streams; for the readout ``"voted"`` they
+    are shares of the votes.
 
     Texts are learned with ``rate=0.3, l1=3e-7`` by ``adagrad-rda``, the default, unless said.
 

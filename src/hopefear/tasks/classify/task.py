@@ -30,8 +30,8 @@ from hopefear.training.passes import Passes, row_hashes
 from hopefear.training.predictors import LinearPredictor, Predictor
 
 DEFAULT_LEARNER = TASKS["classify"].learner
-# What is held out for the temperature: a share of the examples, and how many at least and at most.
-_HELD, _FEWEST, _MOST = 0.5, 10, 10_000
+# Examples that are held out for the temperature, at most and at least.
+_HELD, _FEWEST = 10_000, 10
 _BLOCK = 1 << 20  # rows that are hashed at a time
 # What texts are learned by where nothing is said; bench/defaults.py compares.
 TEXT_EPOCHS = 10
@@ -159,39 +159,46 @@ class Classification(Task):
         n_jobs: int,
         again: Callable[[Any], Model],
     ) -> float:
-        """On dev, or on half of the data, with a model of the other half."""
+        """On dev, or on either half of the data with a model of the other."""
         if dev is not None:
             rows = dev.transformed(self.values, self.norm, self.column_scale(data)).rows
             _, scores = self.mixed(predictor, structure, data).decide(structure, rows)
             return temperature_of(scores, rows.labels, rows.weights)
-        held = self._held(data)
-        rest = reweighted(data, np.where(held, np.float32(0.0), data.rows.weights))
-        classes = np.unique(rest.rows.labels[rest.rows.weights > 0.0])
-        if classes.size < 2 or data.rows.weights[held].sum() < _FEWEST:
-            return 1.0
-        test, model = data.take(held), again(rest)
-        if not self.transformed:
-            if data.features.kind in ("ngrams", "named"):  # what a reader would leave out
-                rows = test.rows
-                unseen = ~rest.seen()[rows.indices]
-                rows = rows._replace(values=np.where(unseen, np.float32(0.0), rows.values))
-                test = SparseDataset(rows, test.n_features, test.classes, test.features)
-            test = test.transformed(self.values, self.norm, rest.column_scale(self.values))
-        _, scores = model.predictor.decide(model.structure, test.rows)
-        return temperature_of(scores, test.rows.labels, test.rows.weights)
+        hashes = self._hashes(data)
+        some, weights = data.rows.weights > 0.0, data.rows.weights
+        folds = [some & (hashes < np.uint64(min(0.5, _HELD / len(data)) * 2.0**64))]
+        if len(data) <= 2 * _HELD:
+            folds.append(some & ~folds[0])
+        parts = []
+        for held in folds:
+            classes = np.unique(data.rows.labels[some & ~held])
+            if classes.size < 2 or weights[held].sum() < _FEWEST:
+                return 1.0
+            rest = reweighted(data, np.where(held, np.float32(0.0), weights))
+            rows, model = self._unseen(data.take(held), rest), again(rest)
+            _, scores = model.predictor.decide(model.structure, rows)
+            parts.append((scores, rows.labels, rows.weights))
+        return temperature_of(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
-    def _held(self, data: SparseDataset) -> np.ndarray:
-        """Rows to hold out, by what they hold: copies stay together, whatever the order."""
-        rows, n = self.prepared(data).rows, len(data)  # as a cache has them
-        most = np.uint64(min(_HELD, _MOST / n) * 2.0**64)
-        held = np.zeros(n, bool)
-        for a in range(0, n, _BLOCK):
+    def _unseen(self, data: SparseDataset, rest: SparseDataset) -> SparseRows:
+        """Rows as those of a file that comes when ``rest`` has been learned."""
+        if self.transformed:
+            return data.rows
+        if data.features.kind in ("ngrams", "named"):  # a reader leaves out what is not known
+            known = rest.seen()[data.rows.indices]
+            rows = data.rows._replace(values=np.where(known, data.rows.values, np.float32(0.0)))
+            data = SparseDataset(rows, data.n_features, data.classes, data.features)
+        return data.transformed(self.values, self.norm, rest.column_scale(self.values)).rows
+
+    def _hashes(self, data: SparseDataset) -> np.ndarray:
+        """A hash of what every row holds: copies stay together, whatever the order."""
+        rows, hashes = self.prepared(data).rows, np.zeros(len(data), np.uint64)
+        for a in range(0, len(data), _BLOCK):  # which a file may lie beneath
             labels = rows.labels[a : a + _BLOCK]
             some = rows.indptr[a : a + _BLOCK + 1], rows.indices, rows.values.view(np.uint32)
-            held[a : a + _BLOCK] = (
-                row_hashes(*some, labels, np.zeros(labels.size, np.uint32)) < most
-            )
-        return held & (rows.weights > 0.0)
+            weights = np.zeros(labels.size, np.uint32)
+            hashes[a : a + _BLOCK] = row_hashes(*some, labels, weights)
+        return hashes
 
     def facts(self, data: SparseDataset) -> dict[str, Any]:
         return {"examples": len(data), "features": data.n_features}
