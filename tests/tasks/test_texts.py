@@ -429,3 +429,11 @@ def test_what_is_not_probable_is_unknown(
     assert numbers.predict([[1.0], [0.0]], unknown=0.6, unknown_label=-1).tolist() == [3, -1]
     with pytest.raises(ValueError, match="unknown must be between 0 and 1"):
         numbers.predict([[1.0]], unknown=1.5)
+
+
+def test_halves_that_are_too_few_for_the_shards_give_no_temperature() -> None:
+    texts, labels = drawn(48, 2)
+    plain = {"ngrams": 1, "chars": None, "epochs": 1}
+    model = Classifier("perceptron", shards=40, **plain).fit(texts, labels)
+    assert model.model_.temperature == 1.0
+    assert Classifier("perceptron", shards=2, **plain).fit(texts, labels).model_.temperature != 1.0

@@ -25,6 +25,7 @@ from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, fingerprint
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
+from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.loop import Fit
 from hopefear.training.passes import Passes, row_hashes
 from hopefear.training.predictors import LinearPredictor, Predictor
@@ -175,7 +176,13 @@ class Classification(Task):
             if classes.size < 2 or weights[held].sum() < _FEWEST:
                 return 1.0
             rest = reweighted(data, np.where(held, np.float32(0.0), weights))
-            rows, model = self._unseen(data.take(held), rest), again(rest)
+            try:
+                model = again(rest)
+            except InterruptedTrainingError:
+                raise
+            except HopefearError:  # a half is too small, such as for the shards
+                return 1.0
+            rows = self._unseen(data.take(held), rest)
             _, scores = model.predictor.decide(model.structure, rows)
             parts.append((scores, rows.labels, rows.weights))
         return temperature_of(*(np.concatenate(each) for each in zip(*parts, strict=True)))
