@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +21,7 @@ from hopefear.recipes import Scale
 from hopefear.storage import field_of, untrusted
 from hopefear.tasks import TASKS, recipe, recipes_of
 from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.loop import Event, Fit, LearningWarning, fit
+from hopefear.training.loop import Event, Fit, fit
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
@@ -205,15 +205,9 @@ class Task:
         return needs_temperature(learner, predictor)
 
     def fitted_temperature(
-        self,
-        structure: Any,
-        predictor: Any,
-        data: Any,
-        dev: Any,
-        n_jobs: int,
-        again: Callable[[Any], Any],
+        self, structure: Any, predictor: Any, data: Any, dev: Any, n_jobs: int, again: Any
     ) -> float:
-        """The temperature when training is over; ``again`` gives a model trained on other data."""
+        """The temperature when training is over; ``again`` trains on other data."""
         return self.temperature(structure, predictor, data if dev is None else dev, n_jobs)
 
     def facts(self, data: Any) -> dict[str, Any]:
@@ -279,8 +273,7 @@ def train(
         Passes over the data, as many as the task says unless said. For a batch learner the most
         iterations; by default it goes on until it has settled.
     seed, shuffle, pieces, by_content, by_block
-        The order of the data, ``by_content`` as the task says unless said; see
-        :class:`hopefear.training.passes.Passes`.
+        The order of the data; see :class:`hopefear.training.passes.Passes`.
     dev : dataset, optional
         Held-out data in the same features, scored after each pass.
     stopping : Stopping, optional
@@ -302,27 +295,11 @@ def train(
     final : bool
         Nobody will go on with the trainer, so that its books may go before the model is made.
     """
-
-    def again(rest: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LearningWarning)  # of what was warned of already
-            return train(
-                *(task, rest, asked, params),
-                epochs=most,
-                seed=seed,
-                shuffle=shuffle,
-                start=start,
-                by_content=by_content,
-                by_block=by_block,
-                n_jobs=n_jobs,
-                dtype=dtype,
-                shards=shards,
-                calibrate=False,
-                final=True,
-            ).model
-
+    same: dict[str, Any] = {"learner": learner, "params": params, "epochs": epochs, "seed": seed}
+    same |= {"shuffle": shuffle, "start": start, "by_content": by_content, "by_block": by_block}
+    same |= {"n_jobs": n_jobs, "dtype": dtype, "shards": shards}
+    again = partial(train, task, **same, calibrate=False, final=True)
     task.check(data, dev)
-    asked, most = learner, epochs
     by_content = task.by_content if by_content is None else by_content
     passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content, by_block)
     name, build, parameters = builder(task, learner, params or {}, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -26,7 +27,7 @@ from hopefear.tasks.base import Task, Trained, fingerprint
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.checkpoints import InterruptedTrainingError
-from hopefear.training.loop import Fit
+from hopefear.training.loop import Fit, LearningWarning
 from hopefear.training.passes import Passes, row_hashes
 from hopefear.training.predictors import LinearPredictor, Predictor
 
@@ -158,7 +159,7 @@ class Classification(Task):
         data: SparseDataset,
         dev: SparseDataset | None,
         n_jobs: int,
-        again: Callable[[Any], Model],
+        again: Callable[[Any], Trained],
     ) -> float:
         """On dev, or on either half of the data with a model of the other."""
         if dev is not None:
@@ -177,7 +178,9 @@ class Classification(Task):
                 return 1.0
             rest = reweighted(data, np.where(held, np.float32(0.0), weights))
             try:
-                model = again(rest)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", LearningWarning)  # which was said already
+                    model = again(rest).model
             except InterruptedTrainingError:
                 raise
             except HopefearError:  # a half is too small, such as for the shards
