@@ -437,3 +437,17 @@ def test_halves_that_are_too_few_for_the_shards_give_no_temperature() -> None:
     model = Classifier("perceptron", shards=40, **plain).fit(texts, labels)
     assert model.model_.temperature == 1.0
     assert Classifier("perceptron", shards=2, **plain).fit(texts, labels).model_.temperature != 1.0
+
+
+def test_rows_of_a_file_give_the_weights_of_the_command_line(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    path, file = tmp_path / "rows.svm", str(tmp_path / "m")
+    rows = rng.random((60, 5)).round(3)
+    signs = np.where(rows @ rng.normal(size=5) > 0, 1, -1)
+    lines = [" ".join(f"{j + 1}:{v}" for j, v in enumerate(row)) for row in rows]
+    path.write_text("".join(f"{y} {line}\n" for y, line in zip(signs, lines, strict=True)))
+    assert main(["train", "classify", "--quiet", "--train", str(path), "--model", file]) == 0
+    X, y, _ = hopefear.read(path)
+    ours, theirs = Classifier().fit(X, y).model_, hopefear.load_model(file)
+    assert ours.weights.tobytes() == theirs.weights.tobytes()
+    assert ours.temperature == theirs.temperature
