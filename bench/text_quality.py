@@ -138,10 +138,8 @@ def rivals(settings: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     return {
         "scikit-learn, words 1-2": words,
         "scikit-learn, words 1-2 and characters 2-5": words_and_chars,
-        "ours, words 1-2": lambda: Classifier(ngrams=2),
-        "ours, words 1-2 and characters 2-5, tfidf": lambda: Classifier(
-            ngrams=2, chars=(2, 5), values="tfidf"
-        ),
+        "ours, words 1-2": lambda: Classifier(chars=None, marks=False, values="counts"),
+        "ours, as nothing is said": lambda: Classifier(),
         "ours, chosen": lambda: Classifier(**settings),
     }
 

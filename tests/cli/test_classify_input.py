@@ -99,9 +99,19 @@ def test_one_class_only(refused, tmp_path):
     refused("one.svm", "one.svm", "two classes", verbs=["train"])
 
 
-def test_a_label_that_training_never_saw(refused, tmp_path, model, capsys):
+def test_a_label_that_training_never_saw_is_a_mistake(tmp_path, model, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "new.svm").write_bytes(GOOD + b"3 1:1\n")
-    refused("new.svm", "new.svm:3: ", "'3'", verbs=["evaluate"])
+    evaluate = ["evaluate", "--model", str(model), "--data", "new.svm"]
+    assert main([*evaluate, "--json", "--report", "new.html"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert scores["new_classes"] == ["3"] and scores["examples"] == 3
+    assert scores["classes"]["3"] == {
+        **dict.fromkeys(("precision", "recall", "f1"), 0.0),
+        **{"support": 1, "predicted": 0},
+    }
+    assert main(evaluate) == 0
+    assert "1 examples of 3, which training lacked" in capsys.readouterr().err
     assert main(["predict", "--model", str(model), "--input", "new.svm"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
     train = ["train", "classify", "--train", str(model.parent / "train.svm"), "--dev", "new.svm",
@@ -256,3 +266,10 @@ def test_few_filled_columns_keep_their_length(capsys, tmp_path, monkeypatch):
         assert main(["train", "classify", "--train", name, "--model", "m"]) == 0
         assert "rows keep" not in capsys.readouterr().err
         assert Model.load("m").transform["norm"] == "l2"
+
+
+def test_a_file_of_targets_is_not_taken_for_new_classes(tmp_path, model, capsys):
+    path = tmp_path / "targets.svm"
+    path.write_text("".join(f"{i / 7:.4f} 1:1\n" for i in range(1100)))
+    assert main(["evaluate", "--model", str(model), "--data", str(path)]) == 1
+    assert "more than 1,000 classes that the model lacks" in capsys.readouterr().err

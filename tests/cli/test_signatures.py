@@ -29,7 +29,7 @@ from hopefear.translation.tuners.online_tuner import BACKGROUNDS, KEEPS
 
 pytestmark = pytest.mark.interpreted
 
-TSV = "--train texts.tsv"
+TSV = "--train texts.tsv --ngrams 1 --chars 0 --no-marks --values counts"
 CSV = "--train texts.csv"
 TEXT = "--train words.txt"
 SPANS = "--train spans.txt"
@@ -74,6 +74,7 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
         "--values": (TSV, "--values tfidf"),
         "--norm": (TSV, "--norm none"),
         "--intercept": (TSV, "--intercept 2"),
+        "--no-temperature": (f"{TSV} --weights ones.txt", "--no-temperature"),
     },
     "tag": {
         "--train": (TEXT, "words.txt => spans.txt"),

@@ -624,3 +624,22 @@ def test_nonsense_is_refused_in_words(client, errors, verb, body):
     assert answer.status_code in (200, 400, 404), (body, answer.text, errors)
     facts = answer.json()
     assert ("error" in facts) == (answer.status_code != 200)
+
+
+def test_a_classifier_answers_unknown_below_a_probability(client, models):
+    texts = ["so good", "neither"]
+    plain = ask(client, "predict", model="news", inputs=texts)[1]["outputs"]
+    least = (plain[0]["probability"] + plain[1]["probability"]) / 2
+    for more, label in (({}, "unknown"), ({"unknown_label": "other"}, "other")):
+        fields = {"model": "news", "inputs": texts, "unknown": least, **more}
+        answer = ask(client, "predict", **fields)[1]["outputs"]
+        assert [one["label"] for one in answer] == ["hope", label]
+        assert [one["probability"] for one in answer] == [one["probability"] for one in plain]
+    for fields, words in (
+        ({"model": "news", "unknown": 2}, "unknown is a number from 0 to 1"),
+        ({"model": "news", "unknown": "much"}, "unknown is a number from 0 to 1"),
+        ({"model": "news", "unknown_label": "other"}, "beside unknown"),
+        ({"model": "tags", "unknown": 0.5}, "unknown is for classifiers"),
+    ):
+        status, answer = ask(client, "predict", input="so good", **fields)
+        assert status == 400 and words in answer["error"]

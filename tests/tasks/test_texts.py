@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV
 import hopefear
 from hopefear.cli import main
 from hopefear.errors import ModelError
+from hopefear.features.ngrams import Grams
 from hopefear.tasks.classify.estimator import Classifier
 from hopefear.tasks.classify.model import Model
 from hopefear.tasks.classify.serving import ClassifyService
@@ -50,7 +51,7 @@ def options(settings: dict) -> list[str]:
         elif name == "lowercase":
             words += [] if value else ["--no-lowercase"]
         elif name == "marks":
-            words += [option] if value else []
+            words += [option if value else "--no-marks"]
         else:
             words += [option, str(value)]
     return words
@@ -120,6 +121,7 @@ def test_the_same_data_gives_the_same_features_weights_and_rows(
     assert ours.transform == theirs.transform
     assert (ours.scale is None) == (theirs.scale is None)
     assert ours.scale is None or np.array_equal(ours.scale, theirs.scale)
+    assert ours.predictor.weights.tobytes() == theirs.predictor.weights.tobytes()
     for mine, other in zip(ours.prepared(NEW), theirs.prepared(NEW), strict=True):
         assert np.array_equal(mine, other)
     assert ours.structure == theirs.structure
@@ -393,3 +395,152 @@ def test_few_filled_columns_keep_their_length():
     sparse[np.arange(200), np.arange(200) % 20] = X[:, 0]
     for other in (sparse, np.hstack([X] * 51), ["a", "b"] * 100):
         assert Classifier().fit(other, y).model_.transform["norm"] == "l2"
+
+
+def test_words_pairs_and_characters_are_counted_unless_said(lines: Path, tmp_path: Path) -> None:
+    file = str(tmp_path / "m")
+    assert main(["train", "classify", "--quiet", "--train", str(lines), "--model", file]) == 0
+    for model in (hopefear.load_model(file), Classifier().fit(TEXTS, LABELS).model_):
+        assert model.features.grams == Grams(2, (2, 5), marks=True)
+        assert model.transform == {"values": "tfidf", "norm": "l2"}
+    argv = ["train", "classify", "--quiet", "--train", str(lines), "--model", file]
+    assert main([*argv, "--ngrams", "1", "--chars", "0", "--no-marks", "--values", "log"]) == 0
+    plain = Classifier(ngrams=1, chars=None, marks=False, values="log").fit(TEXTS, LABELS).model_
+    assert plain.features.grams == hopefear.load_model(file).features.grams == Grams()
+    assert plain.transform["values"] == "log"
+
+
+def test_streams_caches_and_numbers_have_counts(lines: Path, tmp_path: Path) -> None:
+    stream = Classifier("perceptron", hash_bits=12).partial_fit(TEXTS, LABELS, ["neg", "pos"])
+    numbers = Classifier("perceptron").fit([[1.0, 0.0], [0.0, 1.0]], ["neg", "pos"])
+    models = [stream.model_, numbers.model_]
+    argv = ["train", "classify", "--quiet", "--train", str(lines), "--model", str(tmp_path / "m")]
+    for more in (["--cache", str(tmp_path / "cache")], ["--stream"]):
+        assert main([*argv, *more]) == 0
+        models.append(hopefear.load_model(str(tmp_path / "m")))
+    assert {model.transform["values"] for model in models} == {"counts"}
+    assert all(model.features.grams == Grams() for model in models if model is not models[1])
+
+
+def drawn(n: int, n_classes: int, seed: int = 1) -> tuple[list[str], list[str]]:
+    """Texts of which each class has words of its own, and some labels are wrong."""
+    rng = np.random.default_rng(seed)
+    own = rng.integers(0, n_classes, n)
+    texts = [
+        " ".join(
+            [f"k{c}w{w}" for w in rng.integers(0, 6, 2)]
+            + [f"other{w}" for w in rng.integers(0, 40, 5)]
+        )
+        for c in own
+    ]
+    labels = np.where(rng.random(n) < 0.15, rng.integers(0, n_classes, n), own)
+    return texts, [f"c{c}" for c in labels]
+
+
+@pytest.mark.parametrize("learner", ["adagrad-rda", "softmax", "perceptron", "mira"])
+@pytest.mark.parametrize("n_classes", [2, 8])
+def test_answers_are_as_probable_as_they_are_often_right(learner: str, n_classes: int) -> None:
+    words = {"ngrams": 1, "chars": None, "epochs": 2}
+    model = Classifier(learner, **words).fit(*drawn(500, n_classes))
+    texts, labels = drawn(400, n_classes, seed=2)
+    table = model.predict_proba(texts)
+    assert (model.classes_[table.argmax(axis=1)] == model.predict(texts)).all()
+    right = np.mean(model.predict(texts) == np.array(labels))
+    plain = replace(model.model_, temperature=1.0).probabilities(texts)
+    off, plain_off = (abs(float(p.max(axis=1).mean()) - right) for p in (table, plain))
+    assert off < 0.12 and off < plain_off + 0.02
+    assert np.array_equal(Classifier.from_bytes(model.to_bytes()).predict_proba(texts), table)
+
+
+def test_held_out_texts_fit_the_temperature() -> None:
+    texts, labels = drawn(300, 4)
+    words = {"ngrams": 1, "chars": None, "epochs": 2, "patience": 0}
+    fitted = {
+        model.model_.temperature
+        for model in (
+            Classifier("mira", **words).fit(texts, labels),
+            Classifier("mira", **words).fit(texts, labels, X_val=texts[:60], y_val=labels[:60]),
+        )
+    }
+    assert len(fitted) == 2 and 1.0 not in fitted
+
+
+def test_weights_are_repetitions_for_probabilities_too() -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.random((120, 9)).astype(np.float32)
+    labels = (rows @ rng.normal(size=(9, 3)) + 0.3 * rng.normal(size=(120, 3))).argmax(axis=1)
+    times = rng.integers(0, 3, 120)
+    order = rng.permutation(int(times.sum()))
+    weighted = Classifier("perceptron").fit(rows, labels, sample_weight=times)
+    repeated = Classifier("perceptron").fit(
+        np.repeat(rows, times, axis=0)[order], np.repeat(labels, times)[order]
+    )
+    assert weighted.model_.temperature == pytest.approx(repeated.model_.temperature, rel=1e-6)
+
+
+def test_a_temperature_can_be_left_out(lines: Path, tmp_path: Path) -> None:
+    path, file = tmp_path / "drawn.tsv", str(tmp_path / "m")
+    texts, labels = drawn(200, 3)
+    path.write_text("".join(f"{y}\t{x}\n" for x, y in zip(texts, labels, strict=True)))
+    argv = ["train", "classify", "--quiet", "--train", str(path), "--epochs", "2", "--model", file]
+    argv += ["--ngrams", "1", "--chars", "0", "--learner", "perceptron"]
+    temperatures, weights = [], []
+    for more in ([], ["--no-temperature"], ["--dev", str(path)]):
+        assert main([*argv, *more]) == 0
+        model = hopefear.load_model(file)
+        temperatures.append(model.temperature)
+        weights.append(model.weights.tobytes())
+        assert ("temperature:none" in model.signature) == (more == ["--no-temperature"])
+    assert temperatures[1] == 1.0 and len({*temperatures}) == 3
+    assert weights[0] == weights[1]
+
+
+def test_what_is_not_probable_is_unknown(
+    lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts, labels = drawn(200, 3)
+    model = Classifier("perceptron", ngrams=1, chars=None, epochs=2).fit(texts, labels)
+    new = [*drawn(20, 3, seed=5)[0], "nothing that it knows"]
+    sure = model.predict_proba(new).max(axis=1)
+    least = float(np.sort(sure)[6])
+    expected = np.where(sure >= least, model.predict(new), "other").tolist()
+    assert 0 < expected.count("other") < len(new)
+    assert model.predict(new, unknown=least, unknown_label="other").tolist() == expected
+    model.save(tmp_path / "m")
+    (tmp_path / "new.txt").write_text("".join(f"{text}\n" for text in new))
+    argv = ["predict", "--model", str(tmp_path / "m"), "--input", str(tmp_path / "new.txt")]
+    argv += ["--unknown", repr(least)]
+    assert main([*argv, "--unknown-label", "other"]) == 0
+    assert capsys.readouterr().out.splitlines() == expected
+    assert main([*argv, "--proba"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] == "unknown" for row in rows] == [label == "other" for label in expected]
+    for wrong in (["--nbest", "2"], ["--explain"]):
+        assert main([*argv, *wrong]) == 2
+        assert "--unknown is about single labels" in capsys.readouterr().err
+    numbers = Classifier("perceptron").fit([[1.0], [-1.0]], [3, 4])
+    assert numbers.predict([[1.0], [0.0]], unknown=0.6, unknown_label=-1).tolist() == [3, -1]
+    with pytest.raises(ValueError, match="unknown must be between 0 and 1"):
+        numbers.predict([[1.0]], unknown=1.5)
+
+
+def test_halves_that_are_too_few_for_the_shards_give_no_temperature() -> None:
+    texts, labels = drawn(48, 2)
+    plain = {"ngrams": 1, "chars": None, "epochs": 1}
+    model = Classifier("perceptron", shards=40, **plain).fit(texts, labels)
+    assert model.model_.temperature == 1.0
+    assert Classifier("perceptron", shards=2, **plain).fit(texts, labels).model_.temperature != 1.0
+
+
+def test_rows_of_a_file_give_the_weights_of_the_command_line(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    path, file = tmp_path / "rows.svm", str(tmp_path / "m")
+    rows = rng.random((60, 5)).round(3)
+    signs = np.where(rows[:, 0] > rows[:, 1], 1, -1)
+    lines = [" ".join(f"{j + 1}:{v}" for j, v in enumerate(row)) for row in rows]
+    path.write_text("".join(f"{y} {line}\n" for y, line in zip(signs, lines, strict=True)))
+    assert main(["train", "classify", "--quiet", "--train", str(path), "--model", file]) == 0
+    X, y, _ = hopefear.read(path)
+    ours, theirs = Classifier().fit(X, y).model_, hopefear.load_model(file)
+    assert ours.weights.tobytes() == theirs.weights.tobytes()
+    assert ours.temperature == theirs.temperature

@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.named(
         data,
         "--data",
-        "labelled lines; a class the model does not know is an error, a tag a mistake; of a "
+        "labelled lines; a class or a tag that the model does not know is a mistake; of a "
         "reranker, lists",
     )
     options.any_format(data, "evaluate")

@@ -100,9 +100,12 @@ class Examples(NamedTuple):
         return readers[self.kind](self.path, classes=classes, **how)
 
     def blocks(
-        self, *, features: FeatureMap, classes: Sequence[str], n_jobs: int = 1, **how: Any
+        self, *, features: FeatureMap, classes: Sequence[str] | None, n_jobs: int = 1, **how: Any
     ) -> Iterator[SparseDataset]:
-        """The rows block by block, in given columns; threads as for `read`."""
+        """The rows block by block, in given columns; threads as for `read`.
+
+        Without classes they are those of the rows so far, in the order in which they came.
+        """
         if self.words is not None:
             for data in iter_svmlight(
                 self.path, features=features, classes=self._numbers(classes), **how

@@ -433,6 +433,10 @@ class SparseDataset:
             self._scales[values] = _frozen(measure(self), np.dtype(np.float32))
         return self._scales[values]
 
+    def seen(self) -> np.ndarray:
+        """Whether each column has a value in some row with a weight (bool)."""
+        return _seen(self.rows, np.arange(len(self)), self.n_features) > 0.0
+
     def naive_bayes(self) -> np.ndarray:
         """Weights of a naive Bayes classifier of rows whose values are ``nb``, a row a column.
 

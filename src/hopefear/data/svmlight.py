@@ -524,8 +524,8 @@ def iter_svmlight(
         n_jobs=n_jobs,
     ):
         if classes is None:
-            new = number_classes(distinct_numbers(raw.labels))
-            seen.extend(c for c in new if c not in seen)
+            new, old = number_classes(distinct_numbers(raw.labels)), set(seen)
+            seen.extend(c for c in new if c not in old)
         if features is None:
             size = max(size, int(raw.ids.max()) + 1 if len(raw.ids) else 0)
             if size > MAX_COLUMNS:

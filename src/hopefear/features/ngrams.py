@@ -35,6 +35,22 @@ MAX_NAMES = 1 << 16  # common n-grams come early, so the first columns are those
 _BYTES_PER_NAME = 24  # on average, at most
 
 
+# What "auto" says of texts: of those that are read whole, and of streams, caches and rows of
+# numbers, where frequencies are not known and characters would take most of the time.
+WHOLE: Mapping[str, Any] = {"ngrams": 2, "chars": (2, 5), "marks": True, "values": "tfidf"}
+PLAIN: Mapping[str, Any] = {"ngrams": 1, "chars": None, "marks": False, "values": "counts"}
+
+
+def settled(options: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """The options, with what is usual in place of ``"auto"``.
+
+    >>> settled({"ngrams": "auto", "marks": False}, WHOLE)
+    {'ngrams': 2, 'marks': False}
+    """
+    auto = {name for name, value in options.items() if name in usual and value == "auto"}
+    return {**options, **{name: usual[name] for name in auto}}
+
+
 class Grams(NamedTuple):
     """Which n-grams of a text are counted.
 

@@ -85,6 +85,7 @@ def _classifier(model: Any) -> dict[str, Any]:
             model.transform["values"], model.transform["values"]
         ),
         "norm": model.transform["norm"],
+        "temperature": model.temperature,
         "intercept": [model.structure.bias * w for w in _numbers(weights[features.size])]
         if model.structure.bias
         else [0.0] * parts,

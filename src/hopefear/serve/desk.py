@@ -386,7 +386,9 @@ def _slices(batch: Sequence[Job], outcomes: list[Any]) -> list[list[tuple[int, A
 def _answers(service: Any, question: Question, inputs: list[Any]) -> list[dict[str, Any]]:
     numbers = dict(question.numbers)
     if question.verb == "predict":
-        return service.predict(inputs)
+        if numbers and not service.rejects:
+            raise HopefearError("unknown is for classifiers; leave it out")
+        return service.predict(inputs, **numbers)
     if question.verb == "nbest":
         return service.nbest(inputs, **numbers)
     top = numbers.pop("top")

@@ -17,6 +17,7 @@ _QUESTIONS = {
     "explain": ("What made answers beat the runners-up", "Reasons"),
 }
 _WORDS = {
+    "unknown": "Of a classifier: the label is unknown_label where none is as probable as this.",
     "n": "How many.",
     "top": "Features to tell of each.",
     "sentence": "Which sentence, from 0.",
@@ -82,9 +83,12 @@ def _question(verb: str, words: str, output: str) -> Schema:
         "inputs": {**_list({}), "minItems": 1, "maxItems": MOST_INPUTS},
     }
     for name, (least, most, usual) in NUMBERS[verb].items():
-        fields[name] = {**_WHOLE, "minimum": least, "maximum": most, "description": _WORDS[name]}
+        kind = _WHOLE if isinstance(least, int) else _NUMBER
+        fields[name] = {**kind, "minimum": least, "maximum": most, "description": _WORDS[name]}
         if usual is not None:
             fields[name]["default"] = usual
+    if "unknown" in fields:
+        fields["unknown_label"] = {**_TEXT, "default": "unknown"}
     body = _object(fields) | {
         "additionalProperties": False,
         "oneOf": [{"required": ["input"]}, {"required": ["inputs"]}],

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from hopefear.errors import HopefearError
 
 MOST_INPUTS = 1000  # of one request
-# Whole numbers that a question may have: the least, the most, and the one unless said.
-NUMBERS: dict[str, dict[str, tuple[int, int, int | None]]] = {
-    "predict": {},
+# Numbers that a question may have: the least, the most, and the one unless said. They are whole
+# where their bounds are.
+NUMBERS: dict[str, dict[str, tuple[float, float, float | None]]] = {
+    "predict": {"unknown": (0.0, 1.0, None)},
     "nbest": {"n": (1, 100, 5)},
     "explain": {"top": (1, 1000, 10), "sentence": (0, 2**31, None), "token": (0, 2**31, None)},
 }
@@ -24,7 +25,7 @@ class Question(NamedTuple):
     model: str | None
     values: list[Any]  # the inputs, not read yet
     single: bool  # whether it has one input, and wants one output
-    numbers: tuple[tuple[str, int], ...]  # by name
+    numbers: tuple[tuple[str, Any], ...]  # by name, and the label of those below ``unknown``
 
 
 def read_question(verb: str, body: bytes) -> Question:
@@ -35,6 +36,7 @@ def read_question(verb: str, body: bytes) -> Question:
     """
     fields = _parsed(body)
     known = ("model", "input", "inputs", *NUMBERS[verb])
+    known += ("unknown_label",) if "unknown" in NUMBERS[verb] else ()
     if not isinstance(fields, dict):
         raise HopefearError(f"expected a JSON object with {', '.join(known)}; found {fields!r:.60}")
     for name in fields.keys() - set(known):
@@ -51,16 +53,23 @@ def read_question(verb: str, body: bytes) -> Question:
     if not isinstance(values, list) or not 1 <= len(values) <= MOST_INPUTS:
         found = f"{len(values):,}" if isinstance(values, list) else f"{values!r:.60}"
         raise HopefearError(f"inputs is a list of 1 to {MOST_INPUTS:,} inputs, not {found}")
-    numbers = {}
+    numbers: dict[str, Any] = {}
     for name, (least, most, usual) in NUMBERS[verb].items():
         value = usual if fields.get(name) is None else fields[name]
         if value is None:
             continue
-        if type(value) is not int or not least <= value <= most:
-            raise HopefearError(
-                f"{name} is a whole number from {least} to {most:,}, not {value!r:.60}"
-            )
+        whole = isinstance(least, int)
+        if type(value) not in ((int,) if whole else (int, float)) or not least <= value <= most:
+            kind = "whole number" if whole else "number"
+            raise HopefearError(f"{name} is a {kind} from {least:g} to {most:,}, not {value!r:.60}")
         numbers[name] = value
+    label = fields.get("unknown_label")
+    if label is not None:
+        if not isinstance(label, str) or "unknown" not in numbers:
+            raise HopefearError(
+                f"unknown_label is a text beside unknown, a number, not {label!r:.60}"
+            )
+        numbers["unknown_label"] = label
     return Question(verb, model, values, single, tuple(numbers.items()))
 
 

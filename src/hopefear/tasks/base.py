@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -127,6 +128,7 @@ class Task:
 
     name: ClassVar[str]
     epochs: ClassVar[int] = 5  # passes of online learners, unless said
+    by_content: ClassVar[bool] = False  # orders of visits do not depend on that of the data
 
     def usual_epochs(self, data: Any) -> int:
         """Returns the passes of online learners over this data, unless said."""
@@ -185,6 +187,16 @@ class Task:
         """
         return 1.0
 
+    def needs_temperature(self, learner: Any, predictor: Predictor) -> bool:
+        """Whether a temperature is fitted when training is over."""
+        return needs_temperature(learner, predictor)
+
+    def fitted_temperature(
+        self, structure: Any, predictor: Any, data: Any, dev: Any, n_jobs: int, again: Any
+    ) -> float:
+        """The temperature when training is over; ``again`` trains on other data."""
+        return self.temperature(structure, predictor, data if dev is None else dev, n_jobs)
+
     def facts(self, data: Any) -> dict[str, Any]:
         """What a model file says of its data, beside source and digest."""
         raise NotImplementedError
@@ -226,7 +238,7 @@ def train(
     checkpoints: Checkpoints | None = None,
     resume: bool = False,
     pieces: int = 1,
-    by_content: bool = False,
+    by_content: bool | None = None,
     by_block: bool | None = None,
     n_jobs: int = 1,
     dtype: Any = np.float32,
@@ -276,7 +288,12 @@ def train(
         Makes the trainer of structure, learner and passes: one that learns the same weights, and
         measures while it does.
     """
+    same: dict[str, Any] = {"learner": learner, "params": params, "epochs": epochs, "seed": seed}
+    same |= {"shuffle": shuffle, "start": start, "by_content": by_content, "by_block": by_block}
+    same |= {"n_jobs": n_jobs, "dtype": dtype, "shards": shards}
+    again = partial(train, task, **same, calibrate=False, final=True)
     task.check(data, dev)
+    by_content = task.by_content if by_content is None else by_content
     passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content, by_block)
     name, build, parameters = builder(task, learner, params or {}, data)
     structure, learner = task.composed(passes, build, parameters)
@@ -303,7 +320,7 @@ def train(
         "start": origin,
         "dtype": None if np.dtype(dtype) == np.float32 else np.dtype(dtype).name,
         "shuffle": None if shuffle else "false",
-        "by_content": "true" if by_content else None,
+        "by_content": None if by_content == task.by_content else str(by_content).lower(),
         # One block is shuffled as the whole is.
         "by_block": "true" if passes.by_block and passes.n_pieces > 1 and shuffle else None,
         "data": data.digest[:8],
@@ -366,11 +383,10 @@ def train(
         result.trainer.forget()
         trim()
     temperature = 1.0
-    if calibrate and needs_temperature(learner, result.predictor):
+    if calibrate and task.needs_temperature(learner, result.predictor):
         if on_calibration is not None:
             on_calibration()
-        sample = data if dev is None else dev
-        temperature = task.temperature(structure, result.predictor, sample, n_jobs)
+        temperature = task.fitted_temperature(structure, result.predictor, data, dev, n_jobs, again)
     about = {
         "learner": name,
         "on": learner.on,

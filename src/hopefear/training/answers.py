@@ -77,7 +77,8 @@ class ClassAnswers:
 
     def nbest(self, rows: Any, n: int) -> list[Ranked]:
         """Positions, scores and probabilities of the ``n`` best classes of every row."""
-        scores, shares = self.scores(rows), self.probabilities(rows)
+        scores = self.scores(rows)
+        shares = self.shares(scores)
         points = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
         numbers = np.arange(shares.shape[1])[:, None]
         order = np.argsort(-points, axis=1, kind="stable")[:, :n]
@@ -89,8 +90,12 @@ class ClassAnswers:
         return self.predictor.decide(self.structure, rows)[1]
 
     def probabilities(self, rows: Any) -> np.ndarray:
-        """One column a class: logistic or softmax of the scores; of a vote, the shares."""
-        return probabilities(self.predictor, self.scores(rows) / self._heat)
+        """One column a class: softmax of the scores by the temperature; of a vote, the shares."""
+        return self.shares(self.scores(rows))
+
+    def shares(self, scores: np.ndarray) -> np.ndarray:
+        """The same of scores that are known."""
+        return probabilities(self.predictor, scores / self._heat)
 
     def log_likelihoods(self, rows: Any) -> np.ndarray:
         """Log probability of the label of every row."""

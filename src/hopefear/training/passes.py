@@ -53,7 +53,7 @@ class Passes:
         The model does not depend on it.
     by_content : bool
         Sort the examples by a hash of what they hold before they are shuffled, so that the same
-        examples in another order give the same passes. Not by block.
+        examples in another order give the same passes. Not where there are several blocks.
     by_block : bool, optional
         Visit the data block by block, whether it is mapped or not, so that both give the same
         model; by default mapped data only.
@@ -77,7 +77,7 @@ class Passes:
     ) -> None:
         self.dataset, self.seed, self.shuffle = dataset, seed, shuffle
         self.by_block = dataset.mapping is not None if by_block is None else by_block
-        self._sorted = by_content and shuffle and not self.by_block
+        self._by_content = by_content and shuffle
         if self.by_block:
             self._rows = rows_of(dataset, _BLOCK)
             _check_blocks(dataset, self._rows)
@@ -91,8 +91,7 @@ class Passes:
             self.n = self._count()
             return
         self.rows, times = share_out(dataset.rows, self._unit)
-        order = content_order(self.rows) if self._sorted else np.arange(len(dataset))
-        self._visits = order if times is None else np.repeat(order, times[order])
+        self._visits = self._in_order(self.rows, times)
         self.n = self._visits.size
         # Blocks of a mapped dataset are shuffled each on its own, so only these may be cut anew.
         self._rows = min(self._rows, max(1, -(-self.n // at_least)))
@@ -101,6 +100,10 @@ class Passes:
     def n_pieces(self) -> int:
         """Pieces in one pass."""
         return max(1, -(-(len(self.dataset) if self.by_block else self.n) // self._rows))
+
+    @property
+    def _sorts(self) -> bool:
+        return self._by_content and not (self.by_block and self.n_pieces > 1)
 
     def cut(self, n: int) -> None:
         """Make blocks of data visited by them small enough that there are ``n``, if it can be."""
@@ -141,7 +144,7 @@ class Passes:
     def whole(self) -> Whole:
         """The same data for batch learners, which take it all at once and weights as they are."""
         rows = self.dataset.rows
-        order = content_order(rows) if self._sorted else None
+        order = content_order(rows) if self._sorts else None
         return Whole(rows, self.seed if self.shuffle else None, order)
 
     def means(self, measure: Callable[[SparseRows], np.ndarray]) -> np.ndarray:
@@ -183,10 +186,14 @@ class Passes:
         mapping = self.dataset.mapping
         for block in blocks(self.dataset, self._rows, order):
             rows, times = share_out(block, self._unit)
-            visits = np.arange(rows.weights.size)
-            yield rows, visits if times is None else np.repeat(visits, times)
+            yield rows, self._in_order(rows, times)
             if mapping is not None:
                 mapping.check()
+
+    def _in_order(self, rows: Any, times: np.ndarray | None) -> np.ndarray:
+        """The visits of a block, or of all data, before they are shuffled."""
+        order = content_order(rows) if self._sorts else np.arange(rows.weights.size)
+        return order if times is None else np.repeat(order, times[order])
 
     def _shuffled(self, visits: np.ndarray, epoch: int, block: int) -> np.ndarray:
         if not self.shuffle:

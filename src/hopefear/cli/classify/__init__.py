@@ -44,17 +44,20 @@ A classifier prints one label for every line, in order. The file is read in bloc
 of any size and may come from a pipe; labels in it are ignored and may be missing. With --proba the
 label is followed by CLASS:PROBABILITY for every class; with --nbest N a line holds the N best
 classes as CLASS:SCORE, best first, or as CLASS:PROBABILITY when both are given. Columns are
-separated by tabs.
+separated by tabs. With --unknown P the label is `unknown`, or what --unknown-label says, where no
+class is as probable as P.
 """,
     """
   hopefear predict --model news.model --input new.svm --output labels.txt
   zcat reviews.tsv.gz | hopefear predict --model reviews.model --input - --nbest 3 --proba
+  hopefear predict --model intents.model --input new.txt --unknown 0.4 --unknown-label other
 """,
 )
 _EVALUATE = Words(
     """
-Score a classifier on labelled lines: accuracy, error, precision, recall and F1 in percent, log loss
-and Brier score of its probabilities, a 95 % confidence interval, and a row for every class.
+Score a classifier on labelled lines: accuracy, error, precision, recall and F1 in percent, log
+loss, Brier score and expected calibration error (ECE) of its probabilities, a 95 % confidence
+interval, and a row for every class. Examples of classes that training lacked are mistakes.
 With two classes precision, recall and F1 are those of the second one, with more they are means
 over classes. The file is read in blocks and may be of any size.
 """,
@@ -97,7 +100,7 @@ class Classes(Surface):
         "evaluate": _EVALUATE,
         "inspect": Words("", "  hopefear inspect --model news.model --top 20"),
     }
-    passes = "5; of batch learners, their max_iter"
+    passes = "5, of texts 10; of batch learners, their max_iter"
     metrics = "accuracy, f1, precision, recall, log_loss, … (default: accuracy)"
     files = ("names", "comparator", "weights")
 
@@ -132,22 +135,32 @@ class Classes(Surface):
             ", and rarely pays where search is as cheap as here",
             "1, but one a core to parse svmlight",
         )
+        if verb == "train":
+            options.flag(
+                group,
+                "--no-temperature",
+                "do not fit the temperature that makes probabilities of scores, which takes "
+                "up to as long again as training where there is no --dev",
+            )
 
     def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         group = parser.add_argument_group("features")
-        options.whole(
-            group,
+        whole = ", of texts in caches and streams"
+        group.add_argument(
             "--ngrams",
-            "texts: longest n-gram of words, 1 to 3; 0 for none but --chars",
-            1,
-            0,
+            type=_orders,
+            default="auto",
+            metavar="N",
+            help="texts: longest n-gram of words, 1 to 3; 0 for none but --chars (default: 2; 1"
+            f"{whole})",
         )
         group.add_argument(
             "--chars",
             type=_lengths,
+            default="auto",
             metavar="A-B",
-            help="texts: n-grams of A to B characters too, within words whose edges are marked, "
-            "such as 2-5",
+            help="texts: n-grams of A to B characters too, within words whose edges are marked; 0 "
+            f"for none (default: 2-5; 0{whole})",
         )
         group.add_argument(
             "--lowercase",
@@ -155,8 +168,12 @@ class Classes(Surface):
             default=True,
             help="texts: fold letters to lower case (default: --lowercase)",
         )
-        options.flag(
-            group, "--marks", "texts: count every punctuation mark as a word, not only ! ? $"
+        group.add_argument(
+            "--marks",
+            action=argparse.BooleanOptionalAction,
+            default="auto",
+            help="texts: count every punctuation mark as a word, not only ! ? $ (default: --marks; "
+            f"--no-marks{whole})",
         )
         options.whole(group, "--min-count", "texts: keep n-grams seen in at least N lines", 1)
         group.add_argument(
@@ -173,9 +190,10 @@ class Classes(Surface):
         options.choice(
             group,
             "--values",
-            ("counts", "presence", "log", "tfidf", "nb"),
+            ("auto", "counts", "presence", "log", "tfidf", "nb"),
             "values as they are, 1 for each present, log(1 + value), values times inverse document "
-            "frequencies, or 1 times how much a feature tells of a class (NB-SVM)",
+            "frequencies, or 1 times how much a feature tells of a class (NB-SVM); auto is tfidf "
+            "for texts but those in caches and streams, counts for all else",
         )
         group.add_argument(
             "--nb-share",
@@ -209,6 +227,21 @@ class Classes(Surface):
     ) -> None:
         if verb != "inspect":
             _columns(groups["data"])
+        if verb == "predict":
+            group = groups["output"]
+            group.add_argument(
+                "--unknown",
+                type=_share,
+                metavar="P",
+                help="classes: print --unknown-label where no class is as probable as P",
+            )
+            options.named(
+                group,
+                "--unknown-label",
+                "what --unknown prints (default: unknown)",
+                "LABEL",
+                default="unknown",
+            )
 
     def last_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         group = options.bounds(parser)
@@ -219,6 +252,10 @@ class Classes(Surface):
     def check(self, args: argparse.Namespace, verb: str) -> None:
         if getattr(args, "nb_share", 0.0) and args.values != "nb":
             args.usage_error("--nb-share belongs to --values nb")
+        if verb == "predict" and args.unknown is None and args.unknown_label != "unknown":
+            args.usage_error("--unknown-label belongs to --unknown P")
+        if verb == "predict" and args.unknown is not None and (args.nbest or args.explain):
+            args.usage_error("--unknown is about single labels: leave out --nbest and --explain")
         if verb == "train" and args.comparator and not args.bounds:
             args.usage_error("--comparator belongs to --bounds")
 
@@ -237,12 +274,19 @@ def _columns(group: argparse._ArgumentGroup) -> None:
         )
 
 
-def _lengths(text: str) -> tuple[int, int]:
-    """``A-B``, or one number for both.
+def _orders(text: str) -> int | str:
+    """A whole number, or ``auto``."""
+    return text if text == "auto" else options.at_least(0)(text)
 
-    >>> _lengths("2-5"), _lengths("3")
-    ((2, 5), (3, 3))
+
+def _lengths(text: str) -> tuple[int, int] | str | None:
+    """``A-B``, or one number for both; 0 for none, or ``auto``.
+
+    >>> _lengths("2-5"), _lengths("3"), _lengths("0")
+    ((2, 5), (3, 3), None)
     """
+    if text in ("auto", "0"):
+        return None if text == "0" else text
     low, dash, high = text.partition("-")
     lengths = low, (high if dash else low)
     if not all(n.isdecimal() and len(n) < 3 for n in lengths):

@@ -18,20 +18,22 @@ from hopefear.data.files import ReadReport
 from hopefear.data.labels import check_classes
 from hopefear.data.sidecars import read_names, read_weights
 from hopefear.data.sparse import MEASURED, SparseDataset, norm_for
+from hopefear.data.tables import class_label
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
+from hopefear.features.ngrams import PLAIN, WHOLE, settled
 from hopefear.metrics import Accuracy, classification_scores
 from hopefear.storage import field_of
 from hopefear.tasks.classify.model import Model
-from hopefear.training.answers import probabilities
 from hopefear.training.predictors import LinearPredictor
 
 _WORDS = 30  # features that stand for an example
+_MOST_NEW = 1000  # classes that a model lacks
 _USUAL = {
-    "ngrams": 1,
-    "chars": None,
+    "ngrams": "auto",
+    "chars": "auto",
     "lowercase": True,
-    "marks": False,
+    "marks": "auto",
     "min_count": 1,
     "max_share": 1.0,
     "hash_bits": None,
@@ -54,6 +56,8 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     if folder is not None and file.said:
         raise HopefearError(f"--cache {args.cache} is for svmlight and tsv, and {file.said}")
     cached = folder is not None
+    texts = file.kind == "text" and not cached
+    vars(args).update(settled(vars(args), WHOLE if texts else PLAIN))
     data = (
         _cached(file, folder, args, report, console)
         if folder is not None
@@ -68,15 +72,19 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     check_classes(args.train, data.classes, len(data), args.many_classes)
     say_norm(args, data, console)
     jobs = getattr(args, "jobs", None) or 1
-    return Examples(data=data, skipped=report.skipped, prepared=cached, jobs=jobs)
+    return Examples(data=data, skipped=report.skipped, prepared=cached, texts=texts, jobs=jobs)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examples(Corpus):
-    """What a classifier is trained on; ``prepared`` where a cache holds values and norm already."""
+    """What a classifier is trained on.
+
+    ``prepared`` where a cache holds values and norm already, ``texts`` where these are whole.
+    """
 
     data: SparseDataset
     prepared: bool = False
+    texts: bool = False
 
     @property
     def scores(self) -> tuple[Score, ...]:
@@ -107,6 +115,7 @@ class Examples(Corpus):
             **self.settings(args),
             class_weight=args.class_weight,
             nb_share=args.nb_share,
+            texts=self.texts,
             transformed=self.prepared,
         )
 
@@ -142,9 +151,15 @@ class Examples(Corpus):
         norm = norm_of(args, self.data)
         return {"values": args.values, "norm": norm, "intercept": args.intercept}
 
+    def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super().outcome(trained, last), "temperature": trained.model.temperature}
+
     def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
-        updates = f"{result['updates']:,} on {trained.fit.trainer.examples:,} examples"
-        return {"updates": updates, **super().summary(result, trained)}
+        return {
+            "updates": f"{result['updates']:,} on {trained.fit.trainer.examples:,} examples",
+            **super().summary(result, trained),
+            "temperature": f"{result['temperature']:.3g}",
+        }
 
     def judge(self, model: Model, test: SparseDataset) -> tuple[dict[str, float], np.ndarray]:
         labels, decisions = model.decide(test)
@@ -152,7 +167,7 @@ class Examples(Corpus):
             test.rows.labels,
             labels,
             n_classes=len(model.classes),
-            probabilities=probabilities(model.predictor, decisions),
+            probabilities=model.answers().shares(decisions),
         )
         names = ("error", "accuracy", "f1", "precision", "recall", "log_loss")
         return {key: scores[key] for key in names}, Accuracy().rows(test.rows.labels, labels)
@@ -215,6 +230,29 @@ def blocks(
     yield from file.blocks(
         require_labels=require_labels, on_error=args.on_error, report=report, **given
     )
+
+
+def judged(path: str, model: Model, args: Any, report: ReadReport) -> Iterator[SparseDataset]:
+    """The rows of a labelled file; classes that the model lacks come behind those it has."""
+    names = [*model.classes]
+    codes = {class_label(name): i for i, name in enumerate(names)}
+    codes.update((name, i) for i, name in enumerate(names))
+    file = file_of(path, args, report, features=model.features)
+    how = {"on_error": args.on_error, "report": report}
+    for data in file.blocks(features=model.features, classes=None, **how):
+        for name in data.classes:
+            if name not in codes:
+                codes[name] = len(names)
+                names.append(name)
+        new = names[len(model.classes) :]
+        if len(new) > _MOST_NEW:
+            raise HopefearError(
+                f"{path} has more than {_MOST_NEW:,} classes that the model lacks, such as "
+                f"{', '.join(new[:5])}; give labels, not targets, of the model's kind"
+            )
+        table = np.array([*(codes[name] for name in data.classes), -1], np.int32)
+        rows = data.rows._replace(labels=table[data.rows.labels])
+        yield SparseDataset(rows, data.n_features, names, data.features, data.source)
 
 
 def file_of(path: str, args: Any, report: ReadReport, **like: Any) -> Any:

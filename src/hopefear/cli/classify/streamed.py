@@ -16,7 +16,7 @@ from hopefear.data.labels import check_classes
 from hopefear.data.sparse import MEASURED
 from hopefear.errors import HopefearError
 from hopefear.features import HashedFeatures, IdentityFeatures
-from hopefear.features.ngrams import Grams
+from hopefear.features.ngrams import PLAIN, Grams, settled
 from hopefear.tasks.classify.task import Classification
 
 # To read at a time, at most. Of texts a bad line takes those before it in its block along; of
@@ -51,6 +51,7 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
             f"--stream: {args.train} has the names of Vowpal Wabbit, whose table would grow "
             "without end; give svmlight or texts"
         )
+    vars(args).update(settled(vars(args), PLAIN))
     bits = args.hash_bits or BITS
     features: Any = IdentityFeatures(1 << bits)
     if file.kind == "text":

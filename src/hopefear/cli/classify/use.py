@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hopefear.cli.classify.corpus import blocks, file_of
+from hopefear.cli.classify.corpus import blocks, file_of, judged
 from hopefear.cli.console import (
     BEST_SCORES,
     Console,
@@ -32,7 +32,6 @@ from hopefear.metrics import (
     reliability,
 )
 from hopefear.tasks.classify.model import Model
-from hopefear.training.answers import probabilities
 from hopefear.training.predictors import VotedPredictor
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from hopefear.tasks.classify.cases import Mistake
 
 _SHOWN = 40  # classes in the table
+_BINS = 15  # of probabilities, for the calibration error
 _CELLS = 1 << 28  # bytes of statistics that an interval may take
 
 
@@ -49,9 +49,11 @@ def answers(
     """The label of every line, for each block of lines."""
     for data in blocks(args.input, model, args, report, require_labels=False):
         labels, scores = model.decide(data)
-        if args.proba:
-            scores = probabilities(model.predictor, scores)
         names = [model.classes[i] for i in labels]
+        if args.unknown is not None:
+            names = model.known(labels, scores, args.unknown, args.unknown_label)
+        if args.proba:
+            scores = model.answers().shares(scores)
         if args.nbest:
             rows = _best(model, scores, args.nbest)
         elif args.proba:
@@ -91,17 +93,19 @@ def evaluate(
     args: argparse.Namespace, model: Model, console: Console, report: ReadReport
 ) -> dict[str, Any]:
     """Scores of decisions and of probabilities, and a row for every class."""
-    counts, sums, calibration, hits, errors, mistakes = _count(model, args, report)
-    scores = _scores(model, counts, sums)
+    classes, counts, sums, calibration, hits, errors, mistakes = _count(model, args, report)
+    scores = _scores(len(classes), counts, sums)
+    scores["ece"] = calibration["ece"]
     rows = np.stack([hits, np.ones_like(hits)], axis=1)
     scores["sample"] = Sample(Accuracy(), rows, Score("accuracy", "accuracy"))
     scores["examples"] = scores.pop("count")
-    each = Classification(len(model.classes)).per_class(counts)
+    each = Classification(len(classes)).per_class(counts)
     scores["classes"] = {
         name: {key: column[i].item() for key, column in each.items()}
-        for i, name in enumerate(model.classes)
+        for i, name in enumerate(classes)
     }
-    confusion = Confusion(model.classes, counts.reshape(len(model.classes), -1))
+    scores["new_classes"] = list(classes[len(model.classes) :])
+    confusion = Confusion(classes, counts.reshape(len(classes), -1))
     scores |= confusion.as_dict() | {"calibration": {"classes": calibration}}
     if args.report is not None:
         scores["page"] = _evidence(model, args, confusion, errors, mistakes)
@@ -128,7 +132,9 @@ def _evidence(
             like = {"classes": model.classes, "features": model.features}
             file = file_of(args.data, args, ReadReport(), **like)
             texts = file.texts({*numbers}, len(errors))
-        return cases(model, [some[number] for number in numbers if number in some], texts)
+        return cases(
+            model, confusion.names, [some[number] for number in numbers if number in some], texts
+        )
 
     gold = confusion.counts.sum(axis=1)
     sizes = {
@@ -147,13 +153,13 @@ def _answers_to(
 
     wanted, first = np.sort(np.asarray(numbers)), 0
     some: dict[int, Mistake] = {}
-    for data in blocks(args.data, model, args, ReadReport(), require_labels=True):
+    for data in judged(args.data, model, args, ReadReport()):
         after = first + len(data)
         rows = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, after)] - first
         if rows.size:
             part = data.take(rows)
             labels, scores = model.decide(part)
-            table = probabilities(model.predictor, scores)
+            table = _shares(model, scores, len(data.classes))
             for k, row in enumerate(rows.tolist()):
                 one = data.take([row]), int(labels[k]), int(part.rows.labels[k]), table[k]
                 some[first + row] = Mistake(first + row, *one)
@@ -161,7 +167,14 @@ def _answers_to(
     return some
 
 
+def _shares(model: Model, scores: np.ndarray, n: int) -> np.ndarray:
+    """Probabilities of ``n`` classes, of which those behind the model's have none."""
+    table = model.answers().shares(scores)
+    return np.pad(table, ((0, 0), (0, n - table.shape[1])))
+
+
 class _Counts(NamedTuple):
+    classes: tuple[str, ...]  # those of the model, then those that it lacks
     counts: np.ndarray  # summed statistics of decisions
     sums: np.ndarray  # and of probabilities
     calibration: dict[str, Any]
@@ -171,35 +184,33 @@ class _Counts(NamedTuple):
 
 
 def _count(model: Model, args: argparse.Namespace, report: Any) -> _Counts:
-    n = len(model.classes)
     mistakes: list[Mistake] = []
-    shares, right, errors, number = [], [], [np.zeros(0)], 0
-    hard, soft = Classification(n), Probabilities(n)
-    counts, sums = np.zeros(n * n, np.int64), np.zeros(3)
-    for data in blocks(args.data, model, args, report, require_labels=True):
+    classes, number, sums = tuple(model.classes), 0, np.zeros(3)
+    golds, outputs, errors = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], [np.zeros(0)]
+    shares = [np.zeros(0, np.float32)]
+    for data in judged(args.data, model, args, report):
+        classes = data.classes
         labels, scores = model.decide(data)
-        gold, table = data.rows.labels, probabilities(model.predictor, scores)
-        counts += hard.stats(gold, labels)
-        sums += soft.stats(gold, table)
-        rows = np.arange(len(labels))
-        shares.append(table[rows, labels].astype(np.float32))
-        right.append(labels == gold)
+        gold, table = data.rows.labels, _shares(model, scores, len(classes))
+        sums += Probabilities(len(classes)).stats(gold, table)
+        golds.append(gold)
+        outputs.append(labels.astype(np.int32))
+        shares.append(table[np.arange(len(labels)), labels].astype(np.float32))
         if args.report is not None:
             from hopefear.tasks.classify.cases import losses, worst
 
             mistakes = worst(mistakes, data, labels, table, number)
             errors.append(losses(gold, labels, table))
         number += len(labels)
-    sure = np.concatenate([np.zeros(0), *shares])
-    hits = np.concatenate([np.zeros(0, bool), *right])
-    calibration = reliability(np.minimum(sure, 1.0), hits).as_dict()
-    return _Counts(
-        counts, sums, calibration, hits.astype(np.uint8), np.concatenate(errors), mistakes
-    )
+    gold, labels = np.concatenate(golds), np.concatenate(outputs)
+    counts, hits = Classification(len(classes)).stats(gold, labels), gold == labels
+    sure = np.minimum(np.concatenate(shares), 1.0)
+    calibration = reliability(sure, hits, bins=_BINS).as_dict()
+    hits = hits.astype(np.uint8)
+    return _Counts(classes, counts, sums, calibration, hits, np.concatenate(errors), mistakes)
 
 
-def _scores(model: Model, counts: np.ndarray, sums: np.ndarray) -> dict[str, Any]:
-    n = len(model.classes)
+def _scores(n: int, counts: np.ndarray, sums: np.ndarray) -> dict[str, Any]:
     metric, soft, plain = Classification(n), Probabilities(n), Accuracy()
     scores = metric.scores(counts) | soft.scores(sums)
     scores["signature"] = f"{metric.signature} {soft.signature}"
@@ -225,7 +236,8 @@ def findings(scores: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         "recall": in_percent(scores, "recall"),
         "log loss": f"{scores['log_loss']:.4f}",
         "Brier score": f"{scores['brier']:.4f}",
-        "calibration": f"{scores['calibration']['classes']['ece']:.2f} % off (ECE)",
+        "calibration": f"{scores['ece']:.2f} % off (ECE)",
+        "new classes": _new(scores),
         "non-zeros": f"{scores['nnz']:,}",
     }
     rows = [
@@ -240,6 +252,16 @@ def findings(scores: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
     return words, [
         ("Classes", ["class", "precision", "recall", "F1", "examples", "predicted"], rows)
     ]
+
+
+def _new(scores: dict[str, Any]) -> str | None:
+    """What to say of classes that training lacked."""
+    names = scores["new_classes"]
+    if not names:
+        return None
+    n = sum(scores["classes"][name]["support"] for name in names)
+    shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    return f"{n:,} examples of {shown}, which training lacked: all are mistakes"
 
 
 def show_scores(console: Console, scores: dict[str, Any]) -> None:
@@ -260,6 +282,7 @@ def model_facts(model: Model, top: int) -> dict[str, Any]:
         "coordinates": model.structure.n_coordinates(),
         "intercept": model.structure.bias,
         "transform": dict(model.transform),
+        "temperature": model.temperature,
     }
     collisions = getattr(model.features, "collisions", None)
     if collisions is not None:
@@ -278,6 +301,7 @@ def facts_in_words(facts: dict[str, Any]) -> dict[str, Any]:
         "hash collisions": None if collisions is None else f"{collisions:.2f} %",
         "intercept": f"{facts['intercept']:.6g}",
         "rows": f"values {rows['values']}, norm {rows['norm']}",
+        "temperature": f"{facts['temperature']:.3g}",
     }
 
 

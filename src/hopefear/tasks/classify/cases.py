@@ -62,13 +62,18 @@ def losses(gold: np.ndarray, labels: np.ndarray, table: np.ndarray) -> np.ndarra
     return np.where(labels != gold, np.maximum(-np.log(np.maximum(shares, 1e-300)), 1e-9), 0.0)
 
 
-def cases(model: Model, mistakes: Sequence[Mistake], texts: Mapping[int, str]) -> list[Case]:
-    """The mistakes with what misled the model; ``texts`` by number, where there are any."""
+def cases(
+    model: Model, classes: Sequence[str], mistakes: Sequence[Mistake], texts: Mapping[int, str]
+) -> list[Case]:
+    """The mistakes with what misled the model; ``texts`` by number, where there are any.
+
+    ``classes`` are those of the model, and behind them those that it lacks.
+    """
     rows = []
     for number, row, label, gold, shares in mistakes:
-        explained = model.predictor.linear and label != gold
+        explained = model.predictor.linear and label != gold and gold < len(model.classes)
         reason = model.explain(row, 0, label, gold) if explained else None
-        names = model.classes[gold], model.classes[label]
+        names = classes[gold], classes[label]
         order = np.argsort(-shares, kind="stable")[:_RIVALS].tolist()
         view: View | str
         if number in texts:
@@ -88,7 +93,7 @@ def cases(model: Model, mistakes: Sequence[Mistake], texts: Mapping[int, str]) -
                 view,
                 [f"{names[0]} → {names[1]}"],
                 sorted({*names}),
-                [Rival(model.classes[k], float(shares[k]), k == gold) for k in order],
+                [Rival(classes[k], float(shares[k]), k == gold) for k in order],
                 reason,
                 number,
             )

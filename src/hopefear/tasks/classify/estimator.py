@@ -12,12 +12,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from hopefear.core.checks import check_fraction
 from hopefear.data.frames import from_table
 from hopefear.data.labels import check_classes, class_codes, class_name, distinct
 from hopefear.data.sparse import MEASURED, SparseDataset, as_dicts, norm_for
 from hopefear.data.text import as_strings, read_strings
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import HashedFeatures, NGramFeatures
+from hopefear.features.ngrams import PLAIN, WHOLE, settled
 from hopefear.tasks.base import Explanation, begin
 from hopefear.tasks.classify.model import Model
 from hopefear.tasks.classify.task import DEFAULT_LEARNER, Classification
@@ -49,16 +51,18 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     learner : str
         Name of a recipe; ``hopefear learners`` lists them.
     epochs : int, optional
-        Passes over the data, at most. More fit the data better, and at last too well. None is 5.
+        Passes over the data, at most. More fit the data better, and at last too well. None is 5,
+        and 10 for texts.
     shuffle : bool
         A new random order for every pass; then the order of the rows given makes no difference.
         False keeps their order.
     intercept : float or "auto"
         Value of a constant feature; 0 for none, ``"auto"`` for the typical value of a feature.
-    values : {"counts", "presence", "log", "tfidf", "nb"}
+    values : {"auto", "counts", "presence", "log", "tfidf", "nb"}
         What each value becomes: itself, 1, ``sign(v) log(1 + |v|)``, itself times the inverse
         document frequency of the feature, or 1 times how much it tells of a class; see
-        :meth:`hopefear.data.sparse.SparseDataset.column_scale`.
+        :meth:`hopefear.data.sparse.SparseDataset.column_scale`. ``"auto"`` is ``"tfidf"`` for
+        texts and ``"counts"`` for numbers, and for texts that come in a stream.
     nb_share : float
         With ``values="nb"``, the share of naive Bayes in the weights when they are learned, from 0
         to below 1, such as 0.6; see :func:`hopefear.tasks.classify.task.train`.
@@ -66,14 +70,17 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         ``"l2"`` makes every row of length one afterwards, so that one set of rates suits all data.
         ``"auto"`` is ``"none"`` for at most 50 columns that most rows fill, whose lengths tell of
         the classes, and ``"l2"`` for texts and all other rows; ``model_.transform`` says which.
-    ngrams : int
-        Texts: longest n-gram of words, 1 to 3, or 0 for none beside those of characters.
-    chars : tuple of two int, optional
-        Texts: shortest and longest n-gram of characters, within words whose edges are marked.
+    ngrams : int or "auto"
+        Texts: longest n-gram of words, 1 to 3, or 0 for none beside those of characters. ``"auto"``
+        is 2, and 1 for a stream.
+    chars : tuple of two int, "auto" or None
+        Texts: shortest and longest n-gram of characters, within words whose edges are marked; None
+        for none. ``"auto"`` is ``(2, 5)``, and None for a stream.
     lowercase : bool
         Texts: fold letters to lower case.
-    marks : bool
-        Texts: count every punctuation mark of ASCII as a word, not only ``! ? $``.
+    marks : bool or "auto"
+        Texts: count every punctuation mark of ASCII as a word, not only ``! ? $``. ``"auto"`` does,
+        but for a stream.
     min_count : int
         Texts: keep n-grams that are in at least so many of them.
     max_share : float
@@ -123,8 +130,12 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     -----
     An example of weight w is met ``ceil(w)`` times in a pass, each time with an equal share of w:
     whole weights are repetitions, weight 0 is absence (while the average weight is at most 10).
-    Feature values and weights are float32. Probabilities are the logistic or softmax function of
-    the scores, and shares of the votes for the readout ``"voted"``; neither is calibrated.
+    Feature values and weights are float32. Probabilities are the softmax of the scores by a
+    temperature, which is fitted on ``X_val``, or on either half of the rows with a model of the
+    other, and 1 where a half has fewer than ten, and in streams; for the readout ``"voted"`` they
+    are shares of the votes.
+
+    Texts are learned with ``rate=0.3, l1=3e-7`` by ``adagrad-rda``, the default, unless said.
 
     Examples
     --------
@@ -150,13 +161,13 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         epochs: int | None = None,
         shuffle: bool = True,
         intercept: float | str = "auto",
-        values: str = "counts",
+        values: str = "auto",
         norm: str = "auto",
         nb_share: float = 0.0,
-        ngrams: int = 1,
-        chars: tuple[int, int] | None = None,
+        ngrams: int | str = "auto",
+        chars: tuple[int, int] | str | None = "auto",
         lowercase: bool = True,
-        marks: bool = False,
+        marks: bool | str = "auto",
         min_count: int = 1,
         max_share: float = 1.0,
         hash_bits: int | None = None,
@@ -210,9 +221,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
                 dev = _dataset(X_val, y_val, classes)
             elif self.early_stopping:
                 data, dev = split_classes(data, self.validation_fraction, seed)
-            model = self._train(
-                self._asked(data), data, dev, self.metric, seed=seed, by_content=True
-            )
+            texts = isinstance(data.features, NGramFeatures | HashedFeatures)
+            task = self._asked(data, WHOLE if texts else PLAIN)
+            model = self._train(task, data, dev, self.metric, seed=seed)
         self.classes_ = classes
         self._model = self._signed(model)
         return self
@@ -248,7 +259,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             if self.class_weight == "balanced":
                 raise HopefearError("class_weight='balanced' needs all the data; give a dict")
             data = _dataset(X, y, labels, sample_weight)
-            task = self._asked(data)
+            task = self._asked(data, PLAIN)
             if goes_on:
                 how, trainer = self._model.transform, self._trainer
                 scale = self._model.scale
@@ -261,16 +272,43 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             self._model = self._signed(model)
         return self
 
-    def _asked(self, data: SparseDataset) -> Classification:
-        weights = _by_name(self.class_weight)
-        share = self.nb_share
+    def _asked(self, data: SparseDataset, usual: Mapping[str, Any]) -> Classification:
+        values = settled({"values": self.values}, usual)["values"]
         norm = norm_for(self.norm, data.features, len(data), data.rows.values.size)
-        return Classification(self.intercept, self.values, norm, weights, nb_share=share)
+        how = self.intercept, values, norm, _by_name(self.class_weight)
+        return Classification(*how, nb_share=self.nb_share, texts=usual is WHOLE)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The best label of every row."""
-        codes, _ = self.model_.decide(self._rows(X))
-        return self.classes_[codes]
+    def predict(
+        self, X: Any, unknown: float | None = None, unknown_label: Any = "unknown"
+    ) -> np.ndarray:
+        """The best label of every row.
+
+        Parameters
+        ----------
+        X : sparse or dense matrix, or iterable of str
+            Rows or texts.
+        unknown : float, optional
+            Answer ``unknown_label`` where no class is as probable as this. Higher answers fewer
+            rows, and more of those right.
+        unknown_label
+            Any label, one of the classes or not.
+
+        Examples
+        --------
+        >>> model = Classifier("perceptron").fit(["good fun", "so bad"], ["hope", "fear"])
+        >>> model.predict(["good fun", "neither"], unknown=0.6).tolist()
+        ['hope', 'unknown']
+        """
+        codes, scores = self.model_.decide(self._rows(X))
+        labels = self.classes_[codes]
+        if unknown is None:
+            return labels
+        with as_value_errors():
+            check_fraction("unknown", unknown)
+        sure = self.model_.answers().shares(scores).max(axis=1, initial=0.0) >= unknown
+        named = np.array([unknown_label])
+        kind = np.result_type(labels, named) if labels.dtype.kind == named.dtype.kind else object
+        return np.where(sure, labels.astype(kind), named.astype(kind))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: of the second of two classes (above 0 it is predicted), else a column a class."""
@@ -394,12 +432,13 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             if texts is None:
                 data = SparseDataset.from_dicts(rows or [], features)
             else:
-                data = read_strings(texts, features=features, **self._text_options())
+                options = self._text_options(PLAIN if stream else WHOLE)
+                data = read_strings(texts, features=features, **options)
             self.n_features_in_ = data.n_features
             return data, y
 
-    def _text_options(self) -> dict[str, Any]:
-        options = {name: getattr(self, name) for name in _TEXT_OPTIONS}
+    def _text_options(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        options = settled({name: getattr(self, name) for name in _TEXT_OPTIONS}, usual)
         return {**options, "chars": options["chars"] and tuple(options["chars"])}
 
     def _refuse_text_options(self) -> None:

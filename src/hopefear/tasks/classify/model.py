@@ -52,6 +52,8 @@ class Model(base.Model):
         Learner and its parameters, training summary, origin of the data.
     scale : array, optional
         What each column is multiplied by, where ``values`` says that it is.
+    temperature : float
+        Scores under weights are divided by it before they become probabilities.
     """
 
     task: ClassVar[str] = "classify"
@@ -63,10 +65,11 @@ class Model(base.Model):
     signature: str
     about: Mapping[str, Any] = field(default_factory=dict)
     scale: np.ndarray | None = None
+    temperature: float = 1.0
 
     def answers(self) -> ClassAnswers:
         """What answers questions about rows."""
-        return ClassAnswers(self.structure, self.predictor)
+        return ClassAnswers(self.structure, self.predictor, self.temperature)
 
     def decide(self, dataset: SparseDataset | Any) -> tuple[np.ndarray, np.ndarray]:
         """(class positions, scores) of every row of a dataset or a matrix, or of every text.
@@ -81,8 +84,15 @@ class Model(base.Model):
         return [self.classes[i] for i in labels]
 
     def probabilities(self, dataset: SparseDataset | Any) -> np.ndarray:
-        """One column a class: logistic or softmax of the scores; of a vote, the shares."""
+        """One column a class: softmax of the scores by the temperature; of a vote, the shares."""
         return self.answers().probabilities(self.prepared(dataset))
+
+    def known(
+        self, labels: np.ndarray, scores: np.ndarray, least: float, unknown: Any
+    ) -> list[Any]:
+        """Class names of what :meth:`decide` gave; ``unknown`` where none is as probable."""
+        sure = self.answers().shares(scores).max(axis=1, initial=0.0) >= least
+        return [self.classes[i] if s else unknown for i, s in zip(labels, sure, strict=True)]
 
     def prepared(self, dataset: SparseDataset | Any) -> SparseRows:
         """The rows as this model wants them; texts, dicts and matrices have no labels."""
@@ -162,6 +172,7 @@ class Model(base.Model):
             "structure": {"kind": kind, **self.structure._asdict()},
             "classes": list(self.classes),
             "transform": dict(self.transform),
+            "temperature": self.temperature,
         }
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -188,10 +199,13 @@ class Model(base.Model):
             {key: transform[key] for key in ("values", "norm")},
             **common,
             scale=frozen(vector(arrays, "scale", np.float32)) if "scale" in arrays else None,
+            temperature=float(field_of({"temperature": 1.0, **header}, "temperature", float, int)),
         )
 
     def check(self) -> None:
         structure, features = self.structure, self.features.size
+        if not 0.0 < self.temperature < np.inf:
+            raise ModelError("the temperature must be above zero")
         check_transform(**self.transform)
         n = None if self.scale is None else self.scale.size
         if n != (features if self.transform["values"] in MEASURED else None):

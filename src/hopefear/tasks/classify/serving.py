@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +27,8 @@ class ClassifyService(Service):
     >>> service.predict([service.read("all good")])[0]["label"]
     'hope'
     """
+
+    rejects: ClassVar[bool] = True
 
     def __init__(self, model: Model, tagger: Any = None) -> None:
         super().__init__(model, tagger)
@@ -64,10 +66,13 @@ class ClassifyService(Service):
         most = numbers.get("n", 1)
         return size // 20 + (200 + numbers["top"] if verb == "explain" else 20 + most)
 
-    def predict(self, inputs: Sequence[Any]) -> list[dict[str, Any]]:
+    def predict(
+        self, inputs: Sequence[Any], unknown: float = 0.0, unknown_label: str = "unknown"
+    ) -> list[dict[str, Any]]:
+        best = [answer["outputs"][0] for answer in self.nbest(inputs, 1)]
         return [
-            {name: answer["outputs"][0][name] for name in ("label", "probability")}
-            for answer in self.nbest(inputs, 1)
+            {"label": one["label"] if p >= unknown else unknown_label, "probability": p}
+            for one, p in ((one, one["probability"]) for one in best)
         ]
 
     def nbest(self, inputs: Sequence[Any], n: int) -> list[dict[str, Any]]:

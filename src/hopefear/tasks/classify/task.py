@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -17,7 +18,7 @@ from hopefear.core.learner import Learner
 from hopefear.data.mapped import stretches_of
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
-from hopefear.metrics import classification_scores, score_names
+from hopefear.metrics import best_temperature, classification_scores, score_names
 from hopefear.recipes import Scale
 from hopefear.recipes.base import times_auto
 from hopefear.structures.classes import Binary, Multiclass
@@ -25,11 +26,18 @@ from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, fingerprint
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
-from hopefear.training.loop import Fit
-from hopefear.training.passes import Passes
+from hopefear.training.checkpoints import InterruptedTrainingError
+from hopefear.training.loop import Fit, LearningWarning
+from hopefear.training.passes import Passes, row_hashes
 from hopefear.training.predictors import LinearPredictor, Predictor
 
 DEFAULT_LEARNER = TASKS["classify"].learner
+# Examples that are held out for the temperature, at most and at least.
+_HELD, _FEWEST = 10_000, 10
+_BLOCK = 1 << 20  # rows that are hashed at a time
+# What texts are learned by where nothing is said; bench/defaults.py compares.
+TEXT_EPOCHS = 10
+TEXT_PARAMETERS: Mapping[str, Mapping[str, Any]] = {"adagrad-rda": {"rate": 0.3, "l1": 3e-7}}
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,7 @@ class Classification(Task):
     """The options of :func:`train` that only classifiers have."""
 
     name: ClassVar[str] = "classify"
+    by_content: ClassVar[bool] = True
     intercept: float | str = "auto"
     values: str = "counts"
     norm: str = "none"
@@ -44,6 +53,16 @@ class Classification(Task):
     transformed: bool = False
     scaled_by: np.ndarray | None = None  # a factor for each column, where earlier data decided it
     nb_share: float = 0.0
+    texts: bool = False  # learned from whole, as tf-idf unless said
+
+    @property
+    def epochs(self) -> int:  # type: ignore[override]
+        return TEXT_EPOCHS if self.texts else Task.epochs
+
+    def parameters(self, params: Mapping[str, Any], learner: str, data: Any) -> Mapping[str, Any]:
+        if not self.texts or params.keys() & {"loss", "rule"}:  # which have steps of their own
+            return params
+        return {**TEXT_PARAMETERS.get(learner, {}), **params}
 
     def check(self, data: SparseDataset, dev: SparseDataset | None) -> None:
         check_nb_share(self.nb_share, self.values)
@@ -139,6 +158,67 @@ class Classification(Task):
             "class_weight": self.class_weight and str(self.class_weight),
         }
 
+    def needs_temperature(self, learner: Any, predictor: Predictor) -> bool:
+        return predictor.keeps_scale()  # one of several classes is no part of any loss but log
+
+    def fitted_temperature(
+        self,
+        structure: Any,
+        predictor: Any,
+        data: SparseDataset,
+        dev: SparseDataset | None,
+        n_jobs: int,
+        again: Callable[[Any], Trained],
+    ) -> float:
+        """On dev, or on either half of the data with a model of the other."""
+        if dev is not None:
+            rows = dev.transformed(self.values, self.norm, self.column_scale(data)).rows
+            _, scores = self.mixed(predictor, structure, data).decide(structure, rows)
+            return temperature_of(scores, rows.labels, rows.weights)
+        hashes = self._hashes(data)
+        some, weights = data.rows.weights > 0.0, data.rows.weights
+        folds = [some & (hashes < np.uint64(min(0.5, _HELD / len(data)) * 2.0**64))]
+        if len(data) <= 2 * _HELD:
+            folds.append(some & ~folds[0])
+        parts = []
+        for held in folds:
+            classes = np.unique(data.rows.labels[some & ~held])
+            if classes.size < 2 or weights[held].sum() < _FEWEST:
+                return 1.0
+            rest = reweighted(data, np.where(held, np.float32(0.0), weights))
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", LearningWarning)  # which was said already
+                    model = again(rest).model
+            except InterruptedTrainingError:
+                raise
+            except HopefearError:  # a half is too small, such as for the shards
+                return 1.0
+            rows = self._unseen(data.take(held), rest)
+            _, scores = model.predictor.decide(model.structure, rows)
+            parts.append((scores, rows.labels, rows.weights))
+        return temperature_of(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def _unseen(self, data: SparseDataset, rest: SparseDataset) -> SparseRows:
+        """Rows as those of a file that comes when ``rest`` has been learned."""
+        if self.transformed:
+            return data.rows
+        if data.features.kind in ("ngrams", "named"):  # a reader leaves out what is not known
+            known = rest.seen()[data.rows.indices]
+            rows = data.rows._replace(values=np.where(known, data.rows.values, np.float32(0.0)))
+            data = SparseDataset(rows, data.n_features, data.classes, data.features)
+        return data.transformed(self.values, self.norm, rest.column_scale(self.values)).rows
+
+    def _hashes(self, data: SparseDataset) -> np.ndarray:
+        """A hash of what every row holds: copies stay together, whatever the order."""
+        rows, hashes = self.prepared(data).rows, np.zeros(len(data), np.uint64)
+        for a in range(0, len(data), _BLOCK):  # which a file may lie beneath
+            labels = rows.labels[a : a + _BLOCK]
+            some = rows.indptr[a : a + _BLOCK + 1], rows.indices, rows.values.view(np.uint32)
+            weights = np.zeros(labels.size, np.uint32)
+            hashes[a : a + _BLOCK] = row_hashes(*some, labels, weights)
+        return hashes
+
     def facts(self, data: SparseDataset) -> dict[str, Any]:
         return {"examples": len(data), "features": data.n_features}
 
@@ -166,7 +246,7 @@ class Classification(Task):
         meaning = data.classes, data.features, transform
         predictor = self.mixed(predictor, structure, data)
         about = {**about, **({"nb_share": self.nb_share} if self.nb_share else {})}
-        return Model(structure, predictor, *meaning, signature, about, scale)
+        return Model(structure, predictor, *meaning, signature, about, scale, temperature)
 
 
 def train(
@@ -221,6 +301,37 @@ def train(
     """
     task = Classification(intercept, values, norm, class_weight, prepared, nb_share=nb_share)
     return base.train(task, dataset, learner, params, **common)
+
+
+def temperature_of(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+    """What scores are divided by so that answers are as probable as they are often right.
+
+    ``mean of max_c p_c(t) = share of right answers``, of examples that were not learned from. Of a
+    few hundred, likelihood tells the temperature half as exactly: single mistakes decide it. As if
+    one more example were as often right as by chance, so that few examples make nothing certain.
+    Scores have one column for two classes, else one for each.
+
+    >>> scores = np.array([[0.2], [0.1], [-0.1], [0.3]] * 5)
+    >>> right = np.array([1, 1, 0, 0] * 5)
+    >>> t = temperature_of(scores, right, np.ones(20))
+    >>> round(float((1.0 / (1.0 + np.exp(-np.abs(scores) / t))).mean()), 2)
+    0.74
+    """
+    if scores.shape[1] == 1:
+        scores = np.hstack([-scores / 2.0, scores / 2.0])
+    right = scores.argmax(axis=1) == labels
+    scores = scores - scores.max(axis=1, keepdims=True)
+    total = weights.sum(dtype=np.float64)
+    share = (weights @ right + 1.0 / scores.shape[1]) / (total + 1.0)
+    weights = weights / total
+    size = -float(weights @ scores.mean(axis=1))  # of differences of scores
+    if not size:
+        return 1.0
+
+    def nearness(t: float) -> float:
+        return -abs(float(weights @ (1.0 / np.exp(scores / (size * t)).sum(axis=1))) - share)
+
+    return size * best_temperature(nearness, tolerance=1e-3).value
 
 
 def structure_for(data: SparseDataset, bias: float) -> Any:
