@@ -346,7 +346,10 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     def from_model(cls, model: Model) -> Self:
         learner, how = str(model.about.get("learner", DEFAULT_LEARNER)), model.transform
         share = model.about.get("nb_share", 0.0)
-        classifier = cls(learner, values=how["values"], norm=how["norm"], nb_share=share)
+        values = how["values"]
+        if model.features.kind not in ("ngrams", "hashed") and values == PLAIN["values"]:
+            values = "auto"  # which of rows it is
+        classifier = cls(learner, values=values, norm=how["norm"], nb_share=share)
         if isinstance(model.features, NGramFeatures | HashedFeatures):
             grams = model.features.grams
             bits = getattr(model.features, "bits", None)
