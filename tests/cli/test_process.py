@@ -271,7 +271,7 @@ def test_the_demo_shows_everything(tmp_path):
                 "Lists of candidates", "Translations", "People with an income")  # fmt: skip
     places = [answer.stderr.index(section) for section in sections]
     assert places == sorted(places) and all(section in page for section in sections)
-    learners = ("sapo", "perceptron", "adagrad-rda", "mira", "maxent", "kbmira")
+    learners = ("nbest-mira", "perceptron", "adagrad-rda", "mira", "risk", "kbmira")
     assert all(learner in page and learner in answer.stderr for learner in learners)
     for word in ("Pizza  Bella", "Why is “like”", "NOUN NOUN ADP DET NOUN PUNCT"):
         assert word in answer.stderr and word in page

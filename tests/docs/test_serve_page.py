@@ -23,7 +23,7 @@ def test_fields_are_those_of_questions():
     from hopefear.serve.questions import NUMBERS
 
     numbers = {name for fields in NUMBERS.values() for name in fields}
-    assert set(table(PAGE, "field")) == {"model", "input", "inputs", *numbers}
+    assert set(table(PAGE, "field")) == {"model", "input", "inputs", "unknown_label", *numbers}
 
 
 def test_the_picture_is_small():

@@ -12,7 +12,8 @@ import numpy as np
 from hopefear.cli.console import Console
 from hopefear.cli.explain import told, wanted_tokens
 from hopefear.cli.options import threads
-from hopefear.cli.tag.corpus import Text, arriving_for, how, read_for, spelled
+from hopefear.cli.tag.corpus import spelled
+from hopefear.cli.tag.inputs import Text, arriving_for, how, read_for
 from hopefear.cli.tag.showing import columns, is_coloured, lines, objects, painter
 from hopefear.data.files import ReadReport, is_pipe
 from hopefear.data.schemes import scheme_name, spans

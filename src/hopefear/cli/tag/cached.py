@@ -14,15 +14,14 @@ from hopefear.cli.options import first_learner, threads
 from hopefear.cli.tag.corpus import (
     Schemes,
     Source,
-    Text,
     Tokens,
     features_named,
     fewer_columns,
     labelled_columns,
     mended,
     schemes_of,
-    text_of,
 )
+from hopefear.cli.tag.inputs import Text, text_of
 from hopefear.data.cache import sound_header, source_of, use_cache
 from hopefear.data.cached_sentences import SentenceCache
 from hopefear.data.files import ReadReport

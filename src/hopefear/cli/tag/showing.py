@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.tag.corpus import Text
+from hopefear.cli.tag.inputs import Text
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError
 from hopefear.tasks.tag.text import Paint, as_dict, inline, spans_by_sentence

@@ -11,15 +11,8 @@ from hopefear.cli.console import Console
 from hopefear.cli.options import first_learner
 from hopefear.cli.streaming import BITS, Incoming, head_of, known
 from hopefear.cli.tag.cached import texts
-from hopefear.cli.tag.corpus import (
-    Source,
-    Text,
-    features_named,
-    labelled_columns,
-    mended,
-    read_text,
-    schemes_of,
-)
+from hopefear.cli.tag.corpus import Source, features_named, labelled_columns, mended, schemes_of
+from hopefear.cli.tag.inputs import Text, read_text
 from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.data.token_files import token_format

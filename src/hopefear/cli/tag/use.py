@@ -22,16 +22,8 @@ from hopefear.cli.guard import write_out
 from hopefear.cli.options import threads
 from hopefear.cli.surface import Sample, Score
 from hopefear.cli.tag.answers import answers, reasons, span_confidences
-from hopefear.cli.tag.corpus import (
-    Schemes,
-    Text,
-    collisions,
-    how,
-    mended,
-    read_for,
-    spelled,
-    warn_of_strangers,
-)
+from hopefear.cli.tag.corpus import Schemes, collisions, mended, spelled, warn_of_strangers
+from hopefear.cli.tag.inputs import Text, how, read_for
 from hopefear.cli.tag.showing import words_of
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import spans

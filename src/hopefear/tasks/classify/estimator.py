@@ -359,7 +359,10 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         learner, how = str(model.about.get("learner", DEFAULT_LEARNER)), model.transform
         share = model.about.get("nb_share", 0.0)
         norm = model.about.get("norm", how["norm"])  # auto, or what was done
-        classifier = cls(learner, values=how["values"], norm=norm, nb_share=share)
+        values = how["values"]
+        if model.features.kind not in ("ngrams", "hashed") and values == PLAIN["values"]:
+            values = "auto"  # which of rows it is
+        classifier = cls(learner, values=values, norm=norm, nb_share=share)
         if isinstance(model.features, NGramFeatures | HashedFeatures):
             grams = model.features.grams
             bits = getattr(model.features, "bits", None)
