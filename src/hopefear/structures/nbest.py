@@ -192,7 +192,7 @@ class NBest(NamedTuple):
         start, most, goods = x.data.starts[x.i], -math.inf, 0.0
         for c in range(size(x)):
             # What is fixed is no feature's to undo: costs only shift the wanted probabilities.
-            mu.parts[c] = x.data.offsets[start + c] - sharp * price(x, cost, best, c)
+            mu.parts[c] = np.float64(x.data.offsets[start + c]) - sharp * price(x, cost, best, c)
             most = max(most, mu.parts[c])
         for c in range(size(x)):
             mu.parts[c] = math.exp(mu.parts[c] - most)
