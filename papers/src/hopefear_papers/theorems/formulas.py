@@ -1,6 +1,6 @@
 """The arithmetic of the mistake bounds: regret, Theorem 1 and Corollary 1 from plain numbers.
 
-``bounds.py`` gets the numbers from a run; ``docs/theory.md`` derives the formulas.
+``voted_rda.py`` gets the numbers from a run; ``docs/theory.md`` derives the formulas.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def read_moses(
         References, one file for each: line i, from 0, belongs to the list with id i.
     metric : WordMetric or TextCounts, optional
         Makes counts from candidates and references: `BleuCounts`, `ChrfCounts`, `TerCounts`, or
-        what `hopefear.metrics.lists.counters.counts_for` gives for a metric.
+        what `hopefear.metrics.lists.table.counts_for` gives for a metric.
     texts : bool
         Keep the words of candidates, which takes most of the memory then.
     tails : bool

@@ -79,8 +79,8 @@ class Parser(ModelEstimator[ParseModel]):
         least, of batch learners 20, of networks 5, and 0 runs all of them. The best model is kept
         in any case.
     n_jobs : int
-        Threads for parsing and evaluation, and for learners with ``block`` above 1; -1 for one a
-        processor. Results do not depend on it.
+        Threads for parsing, evaluation and batch learners; -1 for one a processor. Results do not
+        depend on it.
     callbacks : sequence of callables, optional
         Each gets every event (a dict) as it happens.
     verbose : int

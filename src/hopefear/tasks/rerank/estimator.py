@@ -71,8 +71,7 @@ class Reranker(ModelEstimator[RerankModel]):
         Passes without a better score before training ends; None is a third of the passes, 3 at
         least, of batch learners 20, and 0 runs all of them. The best model is kept in any case.
     n_jobs : int
-        Threads for batch learners, and others with ``block`` above 1; -1 for one a processor.
-        Results do not depend on it.
+        Threads for batch learners; -1 for one a processor. Results do not depend on it.
     callbacks : sequence of callables, optional
         Each gets every event (a dict) as it happens.
     verbose : int

@@ -97,7 +97,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             Sequences as for :meth:`fit`.
         constrained : bool or Constraints
             Follow the tag scheme, if the labels have one; False permits any labels, and
-            :class:`~hopefear.data.scheme_tables.Constraints` those of your own.
+            :class:`~hopefear.data.schemes.Constraints` those of your own.
         allowed : list of lists, optional
             For every sequence, for every token: the labels it may have, or None for any.
 
@@ -411,8 +411,8 @@ class Tagger(SequencePredictor):
         least, of batch learners 20, of networks 5, and 0 runs all of them. The best model is kept
         in any case.
     n_jobs : int
-        Threads for tagging, evaluation, batch learners, and others with ``block`` above 1; -1 for
-        one a processor. Results do not depend on it.
+        Threads for tagging, evaluation and batch learners; -1 for one a processor. Results do not
+        depend on it.
     callbacks : sequence of callables, optional
         Each gets every event (a dict) as it happens.
     verbose : int
