@@ -88,6 +88,6 @@ $(EXTRAS)/.ready: pyproject.toml papers/pyproject.toml | $(EXTRAS)/bin/python
 	$(EXTRAS)/$(PIP) '.[neural,ray,serve,neighbours,zstd,bench,docs,dev]' --editable papers torch==2.13.0
 	@touch $@
 
-$(VENV)/.ready-%: pyproject.toml | $(BIN)/python
+$(VENV)/.ready-%: pyproject.toml papers/pyproject.toml | $(BIN)/python
 	$(VENV)/$(PIP) '.[$*]' --editable papers
 	@touch $@

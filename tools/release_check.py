@@ -103,7 +103,12 @@ def check_versions() -> None:
     """The package, the changelog and the citation name one version."""
     source = (ROOT / "src/hopefear/__init__.py").read_text(encoding="utf-8")
     version = found(r'__version__ = "(.+)"', source, "src/hopefear/__init__.py")
-    for name, pattern in (("CHANGELOG.md", r"## (\S+)"), ("CITATION.cff", r"\nversion: (\S+)")):
+    for name, pattern in (
+        ("CHANGELOG.md", r"## (\S+)"),
+        ("CITATION.cff", r"\nversion: (\S+)"),
+        ("papers/pyproject.toml", r'\nversion = "(.+)"'),
+        ("papers/pyproject.toml", r'"hopefear==(.+)"'),
+    ):
         other = found(pattern, (ROOT / name).read_text(encoding="utf-8"), name)
         if other != version:
             raise SystemExit(f"release_check: {name} is of version {other}, the package {version}")
@@ -163,6 +168,7 @@ def try_commands(work: Path, variables: dict[str, str]) -> None:
 
 def try_papers(wheel: Path, work: Path, variables: dict[str, str]) -> None:
     """Ask for the papers without their package, which must name it, and then with it."""
+    run("hopefear", "completion", "bash", cwd=work, env=variables, stdout=subprocess.DEVNULL)
     words = ("hopefear", "reproduce", "swvp-synthetic", "--quick", "--out", "papers")
     answer = subprocess.run(words, cwd=work, env=variables, capture_output=True, text=True)
     if answer.returncode != 1 or "hopefear-papers" not in answer.stderr:

@@ -267,6 +267,12 @@ def test_without_the_papers_their_commands_say_where_they_are(run, monkeypatch, 
     assert "hopefear-papers, which is not installed" in err.strip().splitlines()[-1]
 
 
+def test_commands_are_completed_without_the_papers(run, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
+    status, out, _ = run("completion", "bash")
+    assert status == 0 and "evaluate" in out
+
+
 def test_reproduce_names_its_experiments(run):
     status, _, err = run("reproduce", "nothing", "--out", "o")
     assert status == 2 and "vrda-classification" in err

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hopefear.errors import HopefearError
+
 USAGE = "SHELL"
 DESCRIPTION = """
 Print a script with which a shell completes verbs, tasks, options, their choices and the names of
@@ -48,7 +50,11 @@ def commands() -> Iterator[tuple[str, str | None, list[Completed], tuple[str, ..
     for verb in VERBS:
         for task in task_names() if verb in BY_TASK else (None,):
             options, plain = [], tuple[str, ...]()
-            for action in parser_of(verb, task)._actions:
+            try:
+                actions = parser_of(verb, task)._actions
+            except HopefearError:  # its distribution is not installed
+                continue
+            for action in actions:
                 choices = _choices(action, verb, task)
                 if action.option_strings:
                     help_text = " ".join((action.help or "").split())

@@ -60,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("--model - and --json would share standard output")
     streaming.check(args)
     _check_cache(args)
+    if args.bounds:
+        options.of_papers("bounds", "--bounds")
     check(args, surface, "train", args.model)
     args.learner = args.learner or TASKS[args.task].learner
     options.check_networks(args, [args.learner])
@@ -115,9 +117,8 @@ def _cache_option(group: argparse._ArgumentGroup, task: str) -> None:
     options.named(
         group,
         "--cache",
-        "for data larger than memory: a folder (with --cluster, one that all machines see) for a "
-        f"binary copy of --train, which is built when missing or stale, and mapped instead of "
-        f"read{usual}",
+        "for data larger than memory: a folder for a binary copy of --train, which is built when "
+        f"missing or stale, and mapped instead of read{usual}",
         "DIR",
     )
 

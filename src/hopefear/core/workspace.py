@@ -90,12 +90,6 @@ def shrink(m, drop):
     return math.copysign(max(abs(m) - drop, 0.0), m)
 
 
-@inlined
-def lifted(w, drop):
-    """What ``shrink`` with that drop makes a weight of; 0 stays 0."""
-    return w + math.copysign(drop, w) if w != 0.0 else 0.0
-
-
 def soft_threshold(m: np.ndarray, drop: float) -> np.ndarray:
     """Returns ``shrink`` of many numbers, in float64.
 

@@ -90,7 +90,7 @@ def pieces(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
         piece, unparted, ended = stream.read1(size), 0, False
         if piece.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
-        objects = piece.lstrip().startswith(b"{")  # one a line, and no blank lines
+        objects = piece.removeprefix(BOM).lstrip().startswith(b"{")  # one a line, no blank lines
         while piece:
             blank = _BLANK_LINE.search(piece) or (ended and piece.startswith((b"\n", b"\r\n")))
             blank = blank or (objects and b"\n" in piece)

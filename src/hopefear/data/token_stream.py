@@ -97,7 +97,8 @@ def objects(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
             yield bytes(rest[:cut])
             del rest[:cut]
         elif len(rest) > MAX_SENTENCE_BYTES:
-            raise endless_sentence(name, len(rest))
+            found = f"{len(rest):,} bytes without the end of a line"
+            raise InputError(name, 0, "a JSON object a line", found)
     if rest:
         yield bytes(rest)
 

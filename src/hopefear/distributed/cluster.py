@@ -82,6 +82,7 @@ class Cluster:
         self._connection = Connection(address)
         self.lost = 0
         self._rule: Any = None
+        self._add: Any = None  # the task that adds two contributions
         self._actors: list[Any] = []
         self._openings: list[tuple[Any, Any]] = []
         self._begun: tuple[Any, int] | None = None
@@ -100,6 +101,7 @@ class Cluster:
         self._rule = learner.rule
         self._connection.open(len(examples))
         put = self._connection.ray.put
+        self._add = self._connection.ray.remote(num_cpus=0)(_sum)
         parts = put((structure, learner, dtype))
         self._openings = [(parts, put(one)) for one in examples]
         self._forget_round()
@@ -130,15 +132,19 @@ class Cluster:
 
     def halt(self, answers: Sequence[int]) -> None:
         """Ends all actors: others begin the next round."""
+        self._begun = None
+        self._forget_round()
         for k, actor in enumerate(self._actors):
             self._connection.ray.kill(actor)
             self._actors[k] = self._new_actor()
-            self._open(k)
+            try:
+                self._open(k)
+            except self._connection.losses():
+                self._replace(k)
 
     def merge(
         self, base: Any, shares: Sequence[float], clock: np.ndarray, by_updated: bool, norms: bool
     ) -> tuple[float, np.ndarray]:
-        add = self._connection.ray.remote(num_cpus=0)(_sum)
         while True:
             lived = sum(self._each("end_round"))
             terms = [
@@ -147,12 +153,14 @@ class Cluster:
             ]
             while len(terms) > 1:
                 pairs = [terms[k : k + 2] for k in range(0, len(terms), 2)]
-                terms = [pair[0] if len(pair) == 1 else add.remote(*pair) for pair in pairs]
+                terms = [pair[0] if len(pair) == 1 else self._add.remote(*pair) for pair in pairs]
             try:
                 total = self._connection.answer(terms[0])
                 break
             except self._connection.losses():
-                continue  # actors that were lost are noticed, and all asked again
+                self._count_loss(
+                    "a merge"
+                )  # actors that were lost are noticed; all are asked again
         merge_into(base, self._rule, total, clock, by_updated)
         width = len(self._rule.to_sums(cut(base, slice(0)), clock)) + 1
         return lived, total[width:]
@@ -188,13 +196,8 @@ class Cluster:
 
     def _replace(self, k: int) -> None:
         """Brings a new actor to where the lost one stood in its round."""
-        for _ in range(LOSSES):
-            self.lost += 1
-            if self.lost > LOSSES:
-                raise HopefearError(
-                    f"{LOSSES} workers were lost, the last one of shard {k}; see the logs of the "
-                    "Ray cluster: is memory short?"
-                )
+        while True:
+            self._count_loss(f"shard {k}")
             self._actors[k] = self._new_actor()
             try:
                 self._open(k)
@@ -206,6 +209,14 @@ class Cluster:
             except self._connection.losses():
                 continue
 
+    def _count_loss(self, place: str) -> None:
+        self.lost += 1
+        if self.lost > LOSSES:
+            raise HopefearError(
+                f"{LOSSES} workers were lost, the last one of {place}; see the logs of the Ray "
+                "cluster: is memory short?"
+            )
+
     def _each(self, method: str, *arguments: Any) -> list[Any]:
         """Returns what all actors answer; those that are lost on the way are replaced."""
         answers = [getattr(actor, method).remote(*arguments) for actor in self._actors]
@@ -213,6 +224,8 @@ class Cluster:
             while True:
                 try:
                     answers[k] = self._connection.answer(answers[k])
+                    for answer in self._answers[k]:  # of an actor that began again
+                        self._connection.answer(answer)
                     break
                 except self._connection.losses():
                     self._replace(k)

@@ -54,6 +54,10 @@ MERGES = ("mean-of-updated", "mean", "sum")
 _SLICE = 1 << 15
 
 
+class TooFewExamplesError(HopefearError):
+    """There are fewer examples than shards."""
+
+
 @dataclass(frozen=True)
 class Shards:
     """How examples are dealt to shards, and how these are merged.
@@ -177,12 +181,13 @@ class Shards:
 
     def _check_enough(self, examples: int) -> None:
         if examples < self.n:
-            raise HopefearError(
+            raise TooFewExamplesError(
                 f"{examples} examples are too few for {self.n} shards; use fewer shards"
             )
 
 
-class _Rows(NamedTuple):
+@dataclass(frozen=True)
+class _Rows:
     """Rows, as :class:`Passes` takes a dataset."""
 
     rows: Any
@@ -290,9 +295,9 @@ class ShardTrainer:
         rows.append(share * changed)
         rows += [account.total[part] for account in self._accumulators()]
         if norms:
-            weights = np.empty(len(mine[0]))
+            weights = np.empty(len(mine[0]), np.float32)
             read_last(rule, mine, weights)
-            rows.append(weights * weights)
+            rows.append(np.square(weights, dtype=np.float64))
         return np.stack(rows)
 
     def _accumulators(self) -> Sequence[Any]:
@@ -404,7 +409,9 @@ class Threads:
         return lived, rest
 
     def close(self) -> None:
-        """Ends the threads."""
+        """Ends the threads, once they have learned what they have begun."""
+        for thread in self._threads:
+            thread.shutdown(wait=False, cancel_futures=True)
         for thread in self._threads:
             thread.shutdown()
         self._shards, self._threads = [], []
@@ -482,7 +489,6 @@ class ShardedTrainer(Trainer):
         if not self._started:
             learner, self._started = self._common.learner, True
             self._pool.start(self.structure, learner, self._examples, self._dtype)
-            self._begin_round()
         # Pieces and rounds end with a step each, wherever they do.
         steps = math.lcm(pieces, merges)
         share, length = steps // pieces, steps // merges
@@ -502,13 +508,11 @@ class ShardedTrainer(Trainer):
                     self._merge()
             yield time.perf_counter() - started
 
-    def _begin_round(self) -> None:
-        self._halt()
-        self._reports, self._seconds[:] = [], 0.0
-        self._pool.begin(self._common.state, self._common.ticks)
-
     def _ask(self, epoch: int, stretches: Sequence[tuple[int, int]], steps: int) -> None:
         """Lets shards learn; they do not wait for each other before the round ends."""
+        if not self._reports:
+            self._seconds[:] = 0.0
+            self._pool.begin(self._common.state, self._common.ticks)
         self._answers = [
             [self._pool.learn(k, epoch, *stretch, steps) for stretch in stretches]
             for k in range(len(self._examples))
@@ -554,7 +558,7 @@ class ShardedTrainer(Trainer):
         common.tally.counts[TICKS] = t
         common.tally.loss[0] += math.fsum(report.loss for report in reports)
         self.merges += 1
-        self._begin_round()
+        self._reports = []
 
     def _drop_features(self, squares: np.ndarray, n: int) -> None:
         """Keeps the ``n`` features of the largest norms; all others start from nothing."""
@@ -620,13 +624,12 @@ class ShardedTrainer(Trainer):
         return self._common.arrays()
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        self._halt()
         self._common.restore(arrays)
-        if self._started:
-            self._begin_round()
+        self._reports = []
 
     def close(self) -> None:
-        if self._started:
-            self._halt()
+        self._answers = []
         self._pool.close()
 
 

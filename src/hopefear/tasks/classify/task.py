@@ -26,10 +26,11 @@ from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, fingerprint
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
-from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.loop import Fit, LearningWarning
+from hopefear.training.online import DivergedError
 from hopefear.training.passes import Passes, row_hashes
 from hopefear.training.predictors import LinearPredictor, Predictor
+from hopefear.training.shards import TooFewExamplesError
 
 DEFAULT_LEARNER = TASKS["classify"].learner
 # Examples that are held out for the temperature, at most and at least.
@@ -190,9 +191,7 @@ class Classification(Task):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", LearningWarning)  # which was said already
                     model = again(rest).model
-            except InterruptedTrainingError:
-                raise
-            except HopefearError:  # a half is too small, such as for the shards
+            except (TooFewExamplesError, DivergedError):
                 return 1.0
             rows = self._unseen(data.take(held), rest)
             _, scores = model.predictor.decide(model.structure, rows)
