@@ -92,7 +92,7 @@ def test_helpers_of_tests_are_not_collected(request):
 
 
 def test_every_test_has_a_limit_and_what_takes_longer_says_why(request):
-    assert request.config.getini("timeout") == "120"
+    assert request.config.getini("timeout") == "240"
     for path in TESTS:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call):
