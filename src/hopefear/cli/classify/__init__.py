@@ -68,11 +68,13 @@ over classes. The file is read in blocks and may be of any size.
 )
 _REHEARSAL = Rehearsal(
     (
+        "train classify --train two.svm --epochs 2 --model m",
         "train classify --train two.svm --dev two.svm --epochs 2 --model m",
         "predict --model m --input two.svm --output out",
         "predict --model m --input two.svm --output out --proba",
         "evaluate --model m --data two.svm --report r.html",
         "serve --model m",
+        "train classify --train six.svm --epochs 2 --model m",
         "train classify --train six.svm --dev six.svm --epochs 2 --model m",
         "predict --model m --input six.svm --output out",
         "predict --model m --input six.svm --output out --proba",
@@ -80,6 +82,7 @@ _REHEARSAL = Rehearsal(
         "serve --model m",
     ),
     (
+        "train classify --train texts.tsv --epochs 2 --model m",
         "train classify --train texts.tsv --dev texts.tsv --epochs 2 --model m",
         "predict --model m --input texts.tsv --output out",
         "serve --model m",
