@@ -27,7 +27,7 @@ AGENTS = ("metrics_agent_port", "dashboard_agent_listen_port", "runtime_env_agen
 def model(learner, pool=None, listeners=(), merges=1):
     most = 12 if learner == "vrda" else None
     shards = Shards(3, merges=merges, max_features=most, pool=pool)
-    how = {"epochs": 3, "pieces": 4, "on_event": listeners}
+    how = {"epochs": 3, "pieces": 4, "on_event": listeners, "calibrate": False}
     return train(DATA, learner, shards=shards, **how).model.to_bytes()
 
 
