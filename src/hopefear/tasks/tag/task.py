@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -32,13 +34,18 @@ from hopefear.tasks.tag.model import (
 )
 from hopefear.training.decoding import MOST_BYTES, decoder_of
 from hopefear.training.likelihoods import MOST_TOKENS, Likelihoods
+from hopefear.training.loop import LearningWarning
+from hopefear.training.online import DivergedError
 from hopefear.training.predictors import Predictor
+from hopefear.training.shards import TooFewExamplesError
 
 DEFAULT_LEARNER = TASKS["tag"].learner
 DEFAULT_FEATURES = "chunking"
 # Visits to tokens after which averages hardly gain: epochs that make as many, within bounds.
 VISITS, LEAST_EPOCHS, MOST_EPOCHS = 5_000_000, 10, 30
 CONSTRAINTS = ("predict", "always", "never")
+# Sequences without held-out ones from which on a fifth is held out for a temperature.
+_FEWEST = 50
 # Sequences that a temperature is fitted on, at most.
 _FITTED_ON = 500
 # Entries of edge tables that they look at, at most: seconds, with hundreds of labels.
@@ -123,6 +130,28 @@ class Tagging(Task):
             "beam": self.beam,
             **identity_of(data.features),
         }
+
+    def fitted_temperature(
+        self,
+        structure: Chain,
+        predictor: Any,
+        data: SequenceDataset,
+        dev: SequenceDataset | None,
+        n_jobs: int,
+        again: Callable[[Any], Trained],
+    ) -> float:
+        """On dev, or on a fifth of the sequences with a model of the others.
+
+        Scores of sequences that were learned from are too sure of themselves: where all of them are
+        right, any temperature is too high. Of few or mapped data there is no other model.
+        """
+        if dev is None and data.mapping is None and len(data) >= _FEWEST:
+            held = np.arange(len(data)) % 5 == 0
+            with contextlib.suppress(DivergedError, TooFewExamplesError), warnings.catch_warnings():
+                warnings.simplefilter("ignore", LearningWarning)  # which was said already
+                predictor = again(data.take(np.flatnonzero(~held))).model.predictor
+                dev = data.take(np.flatnonzero(held))
+        return self.temperature(structure, predictor, data if dev is None else dev, n_jobs)
 
     def temperature(
         self, structure: Chain, predictor: Any, data: SequenceDataset, n_jobs: int
