@@ -21,6 +21,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 
 import hopefear
 from hopefear import Tagger
+from hopefear.data.generators import chunks
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.templates import load_templates
@@ -489,3 +490,19 @@ def test_two_processes_make_the_same_bytes(problem):
         for seed in "12"
     }
     assert len(found) == 1
+
+
+@pytest.mark.interpreted
+def test_probabilities_are_fitted_on_sentences_that_training_left_out():
+    """Training sentences are all right in the end, and tell of no temperature."""
+    drawn = chunks(160, 120, seed=3)
+    words, labels = (drawn.columns[name].texts() for name in ("word", "label"))
+    cuts = drawn.starts[1:-1]
+    X, y = ([list(part) for part in np.split(np.array(texts), cuts)] for texts in (words, labels))
+    tagger = Tagger("nbest-mira", epochs=6).fit(X[:100], y[:100])
+    marginals = tagger.predict_marginals(X[100:])
+    sure = np.array([max(token.values()) for sentence in marginals for token in sentence])
+    gold = np.concatenate(y[100:])
+    right = np.concatenate(tagger.predict(X[100:])) == gold
+    assert 0.01 < tagger.model_.temperature < 0.9
+    assert abs(sure.mean() - right.mean()) < 0.05
