@@ -46,6 +46,7 @@ VISITS, LEAST_EPOCHS, MOST_EPOCHS = 5_000_000, 10, 30
 CONSTRAINTS = ("predict", "always", "never")
 # Sequences without held-out ones from which on a fifth is held out for a temperature.
 _FEWEST = 50
+_MOST_AGAIN = 1_000_000  # tokens up to which there is a second training, in memory
 # Sequences that a temperature is fitted on, at most.
 _FITTED_ON = 500
 # Entries of edge tables that they look at, at most: seconds, with hundreds of labels.
@@ -143,9 +144,9 @@ class Tagging(Task):
         """On dev, or on a fifth of the sequences with a model of the others.
 
         Scores of sequences that were learned from are too sure of themselves: where all of them are
-        right, any temperature is too high. Of few or mapped data there is no other model.
+        right, any temperature is too high. Of few and of very many there is no other model.
         """
-        if dev is None and data.mapping is None and len(data) >= _FEWEST:
+        if dev is None and len(data) >= _FEWEST and data.n_tokens <= _MOST_AGAIN:
             held = np.arange(len(data)) % 5 == 0
             with contextlib.suppress(DivergedError, TooFewExamplesError), warnings.catch_warnings():
                 warnings.simplefilter("ignore", LearningWarning)  # which was said already
