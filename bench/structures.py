@@ -1,19 +1,22 @@
-"""One timing for each structure, and the start of ``predict``: this tree beside another one.
+"""An epoch of every structure with its learners, on one thread: this tree beside another one.
 
-    python bench/structures.py                              # this tree alone
-    python bench/structures.py --against OTHER/src          # and the ratio to another one
+    python bench/structures.py                                   # this tree alone
+    python bench/structures.py --against OTHER/src               # and the ratio to another one
+    python bench/structures.py --only chain trees:mira predict   # some rows
 
-Everything goes through the command line, so that any two versions can be compared. Seconds of a
-pass are those in the events of ``train --run``, spent on learning, and of the CPU, since the child
-is given that clock. A process trains for some passes; the quickest of all processes counts.
-``predict`` is the CPU time of a whole process on a few lines. Processes of the two trees take
-turns, and the one that begins changes from turn to turn. A tree against itself shows the noise.
+A structure has a row for its default learner and one for each rule and way to average. Everything
+goes through the command line, so that any two versions can be compared. Seconds of an epoch are
+those in the events of ``train --run``, spent on learning, and of the CPU, since the child is given
+that clock and one core. The quickest epoch of all processes counts. ``predict`` is the CPU time
+of a whole process on a few lines. Processes of the two trees take turns, and the one that begins
+changes from turn to turn. A tree against itself shows the noise.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import resource
@@ -24,17 +27,54 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# Structure: what trains on it, and the seconds to divide.
-TRAINED = {
-    "binary": "classify --train binary.svm --learner adagrad-rda",
-    "multiclass": "classify --train multiclass.svm --learner perceptron",
-    "chain": "tag --train chain.txt --learner perceptron --features pos --no-names",
-    "nbest": "rerank --train nbest.jsonl --learner mira",
+# Name of a row: the rule that it times. The default learner of a task comes first.
+RULES = {
+    "sgd": "sgd",
+    "perceptron": "perceptron",
+    "voted": "perceptron -p readout=voted",
+    "pa": "pa",
+    "adagrad": "adagrad",
+    "adagrad-rda": "adagrad-rda",
+    "rda": "rda",
+    "vrda": "vrda",
+    "tg": "tg",
+    "fobos": "fobos",
+    "ftrl": "ftrl",
+    "cw": "cw",
+    "arow": "arow",
+}
+MARGINS = {"mira": "mira", "nbest-mira": "nbest-mira", "sapo": "sapo", "ssvm": "ssvm"}
+CHAINS = {**MARGINS, "crf": "crf", "swvp": "swvp", "crf-lbfgs": "crf-lbfgs", **RULES}
+# Parsers have no recipe for these rules and averages.
+TREES = {
+    **MARGINS,
+    "crf": "crf",
+    "swvp": "swvp",
+    "crf-lbfgs": "crf-lbfgs",
+    **{name: RULES[name] for name in RULES if name not in {"sgd", "tg", "ftrl", "cw", "arow"}},
+}
+# Structure: the words behind `train`, and the learners in the order of the rows.
+STRUCTURES: dict[str, tuple[str, dict[str, str]]] = {
+    "binary": ("classify --train binary.svm", {"adagrad-rda": "adagrad-rda", **RULES}),
+    "multiclass": (
+        "classify --train multiclass.svm",
+        {"adagrad-rda": "adagrad-rda", "softmax": "softmax", **MARGINS, **RULES},
+    ),
+    "chain": ("tag --train chain.txt --features pos --no-names", CHAINS),
+    "chain-2": ("tag --train chain.txt --features pos --no-names --order 2", CHAINS),
+    "tree": ("parse --train trees.conllu --order 1 --tree projective", TREES),
+    "tree-nonprojective": ("parse --train trees.conllu --order 1 --tree nonprojective", TREES),
+    "tree-2": ("parse --train trees.conllu --order 2 --tree projective", TREES),
+    "nbest": (
+        "rerank --train nbest.jsonl",
+        {"risk": "risk", "maxent": "maxent", **MARGINS, **RULES},
+    ),
 }
 STARTED = "predict"
 # The child's program: other jobs on the machine do not count on this clock.
 _CHILD = """
-import sys, time
+import os, sys, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 time.perf_counter = time.process_time
 from hopefear.cli import main
 sys.exit(main(sys.argv[1:]))
@@ -58,6 +98,31 @@ def chain(dice: random.Random, sentences: int) -> str:
     return "\n".join(blocks)
 
 
+def trees(dice: random.Random, sentences: int) -> str:
+    blocks = []
+    for _ in range(sentences):
+        words = [dice.randrange(3000) for _ in range(20)]
+        heads = [0] * 20
+        attach(dice, heads, 0, 20, 0)
+        blocks.append(
+            "".join(
+                f"{i + 1}\tw{w}\t_\tP{w % 12}\t_\t_\t{heads[i]}\tr{w % 9 if heads[i] else 'oot'}"
+                "\t_\t_\n"
+                for i, w in enumerate(words)
+            )
+        )
+    return "\n".join(blocks) + "\n"
+
+
+def attach(dice: random.Random, heads: list[int], start: int, end: int, head: int) -> None:
+    """Draws a projective tree of the words from ``start`` to ``end``."""
+    if start < end:
+        root = dice.randrange(start, end)
+        heads[root] = head
+        attach(dice, heads, start, root, root + 1)
+        attach(dice, heads, root + 1, end, root + 1)
+
+
 def nbest(dice: random.Random, lists: int) -> str:
     lines = []
     for i in range(lists):
@@ -77,6 +142,7 @@ def write_files(folder: Path, share: float) -> None:
         "binary.svm": lambda n: 25 * svmlight(dice, 2 * n, 2),
         "multiclass.svm": lambda n: 5 * svmlight(dice, 2 * n, 10),
         "chain.txt": lambda n: chain(dice, n),
+        "trees.conllu": lambda n: trees(dice, n // 8),
         "nbest.jsonl": lambda n: nbest(dice, n // 2),
         "few.txt": lambda n: chain(random.Random(2), 3),
     }
@@ -84,16 +150,18 @@ def write_files(folder: Path, share: float) -> None:
         (folder / name).write_text(maker(max(20, int(4000 * share))), encoding="utf-8")
 
 
-def seconds(structure: str, source: Path, folder: Path, passes: int, turn: int) -> float:
-    """The quickest pass of a process, or the CPU seconds of one that predicts."""
-    if structure == STARTED:
+def seconds(row: str, source: Path, folder: Path, epochs: int, turn: int) -> float:
+    """Returns the quickest epoch of a process, or the CPU seconds of one that predicts."""
+    if row == STARTED:
         line = "predict --model chain.model --input few.txt --output few.out"
         before = _used()
         _run(line, source, folder)
         return _used() - before
-    run = f"run-{structure}-{turn}"
-    line = f"train {TRAINED[structure]} --epochs {passes} --run {run} --model {structure}.model"
-    _run(line, source, folder)
+    structure, _, learner = row.partition(":")
+    words, learners = STRUCTURES[structure]
+    run = f"run-{row.replace(':', '-')}-{turn}"
+    line = f"train {words} --learner {learners[learner]} --epochs {epochs}"
+    _run(f"{line} --run {run} --model {structure}.model", source, folder)
     events = (folder / run / "events.jsonl").read_text(encoding="utf-8").splitlines()
     return min(e["seconds"] for e in map(json.loads, events) if "seconds" in e)
 
@@ -109,14 +177,31 @@ def _used() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def rows_of(names: list[str]) -> list[str]:
+    """Returns the rows of structures, or single rows such as ``chain:mira``."""
+    rows = []
+    for name in names:
+        structure, _, learner = name.partition(":")
+        if name == STARTED:
+            rows.append(name)
+        elif structure not in STRUCTURES or learner not in {"", *STRUCTURES[structure][1]}:
+            sys.exit(
+                f"structures.py: there is no row {name!r}; structures: {', '.join(STRUCTURES)}"
+            )
+        else:
+            learners = [learner] if learner else STRUCTURES[structure][1]
+            rows += [f"{structure}:{learner}" for learner in learners]
+    return rows
+
+
 def main() -> None:
     here = Path(__file__).resolve().parents[1]
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--src", type=Path, default=here / "src", help="folder of the package")
     parser.add_argument("--against", type=Path, help="folder of another version")
-    parser.add_argument("--only", nargs="+", choices=[*TRAINED, STARTED])
-    parser.add_argument("--repeats", type=int, default=5, help="processes of each")
-    parser.add_argument("--passes", type=int, default=30, help="of a process")
+    parser.add_argument("--only", nargs="+", metavar="ROW", help="structures, or rows of them")
+    parser.add_argument("--repeats", type=int, default=3, help="processes of each")
+    parser.add_argument("--epochs", type=int, default=10, help="of a process")
     parser.add_argument("--share", type=float, default=1.0, help="size of the data")
     parser.add_argument("--json", type=Path, help="file for all figures")
     args = parser.parse_args()
@@ -124,27 +209,30 @@ def main() -> None:
     if args.against:
         sources["other"] = args.against.resolve()
     figures: dict[str, dict[str, Any]] = {}
-    print(f"{'':<12}" + "".join(f"{name:>10}" for name in sources) + f"{'ratio':>8}")
+    print(f"{'':<32}" + "".join(f"{name:>10}" for name in sources) + f"{'ratio':>8}")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         write_files(folder, args.share)
-        names = args.only or [*TRAINED, STARTED]
-        if STARTED in names and "chain" not in names:
-            line = f"train {TRAINED['chain']} --epochs 1 --model chain.model"
-            _run(line, sources["this"], folder)
-        for structure in names:
+        rows = rows_of(args.only or [*STRUCTURES, STARTED])
+        if STARTED in rows:
+            seconds("chain:perceptron", sources["this"], folder, 1, -1)
+        for row in rows:
             times: dict[str, list[float]] = {name: [] for name in sources}
             for source in sources.values():  # kernels are compiled before clocks run
-                seconds(structure, source, folder, 1, -1)
+                seconds(row, source, folder, 1, -1)
             for turn in range(args.repeats):
                 order = list(sources.items())
                 for name, source in order if turn % 2 else order[::-1]:
-                    times[name].append(seconds(structure, source, folder, args.passes, turn))
+                    times[name].append(seconds(row, source, folder, args.epochs, turn))
             best = {name: min(values) for name, values in times.items()}
             ratio = best["this"] / best["other"] if args.against else None
-            figures[structure] = {"seconds": best, "ratio": ratio, "all": times}
+            figures[row] = {"seconds": best, "ratio": ratio, "all": times}
             shown = "".join(f"{value:>10.4f}" for value in best.values())
-            print(f"{structure:<12}{shown}" + (f"{ratio:>8.3f}" if ratio else ""), flush=True)
+            print(f"{row:<32}{shown}" + (f"{ratio:>8.3f}" if ratio else ""), flush=True)
+    ratios = [figure["ratio"] for figure in figures.values() if figure["ratio"]]
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"\n{len(ratios)} rows: geometric mean {mean:.3f}, worst {max(ratios):.3f}")
     if args.json:
         args.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
