@@ -45,13 +45,13 @@ RULES = {
 }
 MARGINS = {"mira": "mira", "nbest-mira": "nbest-mira", "sapo": "sapo", "ssvm": "ssvm"}
 CHAINS = {**MARGINS, "crf": "crf", "swvp": "swvp", "crf-lbfgs": "crf-lbfgs", **RULES}
-# Parsers have no recipe for these rules and averages.
+# Parsers have no recipe for these rules, and trees no votes.
 TREES = {
     **MARGINS,
     "crf": "crf",
     "swvp": "swvp",
     "crf-lbfgs": "crf-lbfgs",
-    **{name: RULES[name] for name in RULES if name not in {"sgd", "tg", "ftrl", "cw", "arow"}},
+    **{name: RULES[name] for name in RULES if name not in {"sgd", "voted", "tg", "ftrl", "cw", "arow"}},
 }
 # Structure: the words behind `train`, and the learners in the order of the rows.
 STRUCTURES: dict[str, tuple[str, dict[str, str]]] = {
