@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, kernel, lean, linked
+from hopefear.core.component import component, helper, kernel
 from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
@@ -278,7 +278,7 @@ def _blocks(rows: Any, n: int) -> Iterator[np.ndarray]:
             yield block
 
 
-@lean
+@kernel(refcount=False)
 def tag_all(structure, weights, data, which, theta, out, scores):
     """Best labels of the sequences ``which``."""
     for i in which:
@@ -291,7 +291,7 @@ def tag_all(structure, weights, data, which, theta, out, scores):
             out[start + t] = theta.path[t]
 
 
-@lean
+@kernel(refcount=False)
 def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores, totals, counts):
     """The ``n`` best of the sequences ``which``, and their log partition sums."""
     for i in which:
@@ -311,7 +311,7 @@ def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores,
         totals[i] = log_z(chain_shape(structure), T, theta.scores, theta.forward)
 
 
-@lean
+@kernel(refcount=False)
 def total_all(structure, weights, data, which, theta, inverse, gold, totals):
     """Log partition sums of the sequences ``which``, and scores of the labels in the data.
 
@@ -331,7 +331,7 @@ def total_all(structure, weights, data, which, theta, inverse, gold, totals):
             gold[i] = path_score(chain_shape(structure), T, theta.scores, data.labels, start)
 
 
-@lean
+@kernel(refcount=False)
 def marginals_all(structure, weights, data, which, theta, inverse, means, out, totals):
     """Label probabilities of the sequences ``which``."""
     width = structure.width
@@ -346,7 +346,7 @@ def marginals_all(structure, weights, data, which, theta, inverse, means, out, t
                 out[start + t, c] = means.nodes[t * width + c]
 
 
-@linked
+@helper
 def cool(structure, scores, T, inverse):
     """Divide scores by the temperature."""
     if inverse != 1.0:

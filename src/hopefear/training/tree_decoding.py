@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.core.component import apart, kernel
+from hopefear.core.component import kernel, shared_kernel
 from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
@@ -232,7 +232,7 @@ def sum_all(structure, weights, data, which, theta, inverse, gold, totals, arcs)
                 arcs[first + a] = theta.means.arcs[a]
 
 
-@apart
+@shared_kernel
 def cool(scores, arcs, n, inverse):
     """Multiply the scores of second-order parts."""
     count = arcs.first[n + 1]

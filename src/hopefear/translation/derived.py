@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
-from hopefear.core.component import inlined, kernel
+from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import StringTable, mix
 from hopefear.data.files import PADDING
 from hopefear.data.moses.lists import NamedEntries, Pile, TuningLists
@@ -378,7 +378,7 @@ def write_lines(text, offsets, lines):
         p += 1
 
 
-@inlined
+@helper(inline=True)
 def number_grams(words, ptr, first, last, orders, grams):
     """Number the n-grams of the candidates ``first .. last - 1``; how many there are.
 
@@ -411,7 +411,7 @@ def number_grams(words, ptr, first, last, orders, grams):
     return n
 
 
-@inlined
+@helper(inline=True)
 def occurrences(size, orders):
     """How many n-grams so many words have."""
     total = 0
@@ -485,7 +485,7 @@ def telling(words, ptr, starts, orders, grams, tally, out):
     return size
 
 
-@inlined
+@helper(inline=True)
 def count_grams(ptr, first, last, orders, n, grams, tally):
     """Count the n-grams of each candidate, in order of appearance."""
     tally.having[:n] = 0

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.brackets import Trees
 from hopefear.features.lists.keyed import (
@@ -139,7 +139,7 @@ def _consensus(
         table.slots[:] = 0
 
 
-@linked
+@helper
 def find(rows, k, table):
     """Slot of the bracket of node ``k``."""
     span = (
@@ -157,7 +157,7 @@ def find(rows, k, table):
     return slot
 
 
-@linked
+@helper
 def hear(rows, c, share, table, n):
     """Add the share of a tree to its brackets; (brackets known, brackets of this tree)."""
     brackets = 0

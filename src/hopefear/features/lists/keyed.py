@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
 
 
 class Keyed(NamedTuple):
@@ -161,7 +161,7 @@ def _relative(starts, indptr, keys, values, scratch, found, out):
         by_candidate(found, used, start, count, out)
 
 
-@linked
+@helper
 def number_keys(keys, first, last, scratch):
     """Number the different keys of a list in order of appearance; returns how many there are."""
     mask = np.uint64(scratch.slots.size - 1)
@@ -185,7 +185,7 @@ def number_keys(keys, first, last, scratch):
     return n
 
 
-@linked
+@helper
 def order_entries(indptr, start, count, first, last, n, scratch):
     """Sort the entries of a list by key, candidates in their order."""
     heads = scratch.heads
@@ -205,7 +205,7 @@ def order_entries(indptr, start, count, first, last, n, scratch):
     heads[0] = 0
 
 
-@linked
+@helper
 def commonest(values, first, k, count, scratch):
     """Lay out the values of key ``k`` by candidate, and return the commonest."""
     dense, kinds, often = scratch.dense, scratch.kinds, scratch.often
@@ -230,7 +230,7 @@ def commonest(values, first, k, count, scratch):
     return kinds[best]
 
 
-@linked
+@helper
 def by_candidate(found, used, start, count, out):
     """Write the differences of a list, sorted by candidate."""
     indptr = out.indptr

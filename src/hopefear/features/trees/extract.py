@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from hopefear.core.arrays import frozen
-from hopefear.core.component import inlined, kernel
+from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import mix, slot_of
 from hopefear.features.brackets import TreeRows, Trees
 from hopefear.features.lists.keyed import Keyed
@@ -141,7 +141,7 @@ def spell(rows, t, facts, scratch, tape):
     conjuncts(tree, tape, facts.heads.joins)
 
 
-@inlined
+@helper(inline=True)
 def key_at(tape, hashes, f):
     """Key of the feature f on the tape."""
     h = hashes[tape.symbols[tape.ends[f]]]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import inlined, kernel, prefetch
+from hopefear.core.component import helper, kernel, prefetch
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.searches import AStar
@@ -391,7 +391,7 @@ def expect_block(chain, data, first, last, weights, scratch, mu, base, pairs, su
             sums.totals[1] += not is_gold(x, scratch.path)
 
 
-@inlined
+@helper(inline=True)
 def _score_units(chain, x, weights, nodes):
     """``score_nodes`` for attributes without values, with rows of weights asked for in advance."""
     data, width = x.data, chain.width
@@ -409,7 +409,7 @@ def _score_units(chain, x, weights, nodes):
             add_to(nodes, at, weights, np.int64(indices[p]) * width, width)
 
 
-@inlined
+@helper(inline=True)
 def _add_edges(chain, T, edges, weight, total):
     """Add the tables of a sentence to those of label pairs and triples."""
     width, size = chain.width, table_size(chain)
@@ -427,7 +427,7 @@ def _add_edges(chain, T, edges, weight, total):
                 total[width * width + q] += weight * edges[at + q]
 
 
-@inlined
+@helper(inline=True)
 def _keep_pairs(chain, T, edges, weight, place, pairs):
     """Write down the label pairs of every token; the first of a sentence has none."""
     width, size = chain.width, table_size(chain)
