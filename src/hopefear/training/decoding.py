@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.component import component, helper, kernel
+from hopefear.core.parallel import parallel
 from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
@@ -149,12 +149,8 @@ class Decoder:
         def run(structure, which):
             return work(structure, self._space(rows, structure, which, depth), which)
 
-        blocks = list(_blocks(rows, self.n_jobs))
-        if len(blocks) > 1:
-            with ThreadPoolExecutor(len(blocks)) as pool:
-                failed = list(pool.map(lambda which: run(self.structure, which), blocks))
-        else:
-            failed = [run(self.structure, which) for which in blocks]
+        blocks = _blocks(rows, self.n_jobs)
+        failed = list(parallel(blocks, lambda which: run(self.structure, which), self.n_jobs))
         again = np.concatenate(failed) if failed else np.empty(0, np.int64)
         limits = self.structure.limits
         if again.size and limits.step.size:  # a beam may have lost all that is allowed
