@@ -190,15 +190,34 @@ def slot_of(slots, h):
 
 
 @helper(inline=True)
-def pair_slot(slots, h, key):
-    """Where slots of pairs (key, what belongs to it) hold ``key``, of hash h, or have room for it.
+def find_slot(slots, key, start, step):
+    """Returns the place from ``start`` on, in steps, that holds ``key`` or is empty.
 
-    No key is 0: that marks an empty slot.
+    No key is 0: that marks an empty place. There are ``2**n`` places, and one is empty.
     """
-    slot = slot_of(slots, h)
+    slot = start
     while slots[np.uint64(slot)] != 0 and slots[np.uint64(slot)] != key:
-        slot = (slot + 2) & (len(slots) - 1)
+        slot = (slot + step) & (len(slots) - 1)
     return slot
+
+
+@helper(inline=True)
+def find_numbered_slot(slots, keys, key, start):
+    """Returns the place from ``start`` (uint64) on that is empty or holds the number of ``key``.
+
+    Places hold numbers plus 1, and ``keys`` has the keys by number.
+    """
+    mask = np.uint64(slots.size - 1)
+    slot = start
+    while slots[slot] != 0 and keys[slots[slot] - 1] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@helper(inline=True)
+def pair_slot(slots, h, key):
+    """Returns where slots of pairs (key, value) hold ``key``, of hash h, or have room for it."""
+    return find_slot(slots, key, slot_of(slots, h), 2)
 
 
 @helper(inline=True)
@@ -554,12 +573,8 @@ def _empty_keys(room: int) -> _KeySlots:
 
 @helper(inline=True)
 def key_slot(slots, keys, key):
-    """Where slots of numbers (of ``keys``, plus 1) hold a well-spread key, or have room for it."""
-    mask = np.uint64(slots.size - 1)
-    slot = _first_slot(slots, key)
-    while slots[slot] != 0 and keys[slots[slot] - 1] != key:
-        slot = (slot + np.uint64(1)) & mask
-    return slot
+    """Returns where slots of numbers hold that of a well-spread key, or have room for it."""
+    return find_numbered_slot(slots, keys, key, _first_slot(slots, key))
 
 
 @helper(inline=True)

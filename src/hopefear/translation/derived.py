@@ -23,7 +23,7 @@ import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
 from hopefear.core.component import helper, kernel
-from hopefear.core.hashing import StringTable, mix
+from hopefear.core.hashing import StringTable, key_slot, mix
 from hopefear.data.files import PADDING
 from hopefear.data.moses.lists import NamedEntries, Pile, TuningLists
 from hopefear.data.moses.words import NEWLINE, split_lines
@@ -389,16 +389,13 @@ def number_grams(words, ptr, first, last, orders, grams):
         size *= 2
     slots = grams.slots[:size]
     slots[:] = 0
-    mask = np.uint64(size - 1)
     n, e = 0, 0
     for c in range(first, last):
         for k in range(ptr[c], ptr[c + 1]):
             h = np.uint64(0)
             for m in range(min(orders, ptr[c + 1] - k)):
                 h = mix(h, words[k + m])
-                slot = h & mask
-                while slots[slot] != 0 and grams.keys[slots[slot] - 1] != h:
-                    slot = (slot + np.uint64(1)) & mask
+                slot = key_slot(slots, grams.keys, h)
                 if slots[slot] == 0:
                     grams.keys[n] = h
                     grams.first[n] = k

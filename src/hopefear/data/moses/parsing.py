@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import helper, kernel
-from hopefear.core.hashing import mix
+from hopefear.core.hashing import key_slot, mix
 from hopefear.data.files import ReadReport, fill_blocks, line_of
 from hopefear.data.moses.words import NEWLINE, at_bars, check_text, split_words
 from hopefear.data.numbers import (
@@ -274,9 +274,7 @@ def first_of_each(keys, starts, longest, keep):
     for i in range(len(starts) - 1):
         slots[:] = 0
         for c in range(starts[i], starts[i + 1]):
-            slot = np.int64(keys[c] & np.uint64(size - 1))
-            while slots[slot] != 0 and keys[slots[slot] - 1] != keys[c]:
-                slot = (slot + 1) & (size - 1)
+            slot = key_slot(slots, keys, keys[c])
             keep[c] = slots[slot] == 0
             if keep[c]:
                 slots[slot] = c + 1

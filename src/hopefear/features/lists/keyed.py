@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import helper, kernel
+from hopefear.core.hashing import key_slot
 
 
 class Keyed(NamedTuple):
@@ -168,9 +169,7 @@ def number_keys(keys, first, last, scratch):
     n = 0
     for e in range(first, last):
         key = keys[e]
-        slot = (key ^ (key >> np.uint64(32))) & mask
-        while scratch.slots[slot] != 0 and scratch.keys[scratch.slots[slot] - 1] != key:
-            slot = (slot + np.uint64(1)) & mask
+        slot = key_slot(scratch.slots, scratch.keys, key)
         if scratch.slots[slot] == 0:
             scratch.keys[n] = key
             n += 1

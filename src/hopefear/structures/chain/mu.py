@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, helper
+from hopefear.core.hashing import find_slot
 from hopefear.core.interfaces import Row
 from hopefear.structures.chain.theta import (
     AHEAD,
@@ -67,9 +68,7 @@ def bag_place(bag, row):
     mask = np.uint64(bag.keys.size - 1)
     low = np.uint64(row) & np.uint64(0xFFFFFFFF)
     place = (low * np.uint64(_GOLDEN) >> np.uint64(20)) & mask
-    while bag.keys[place] != 0 and bag.keys[place] != row + 1:
-        place = (place + np.uint64(1)) & mask
-    return place
+    return np.uint64(find_slot(bag.keys, row + 1, np.int64(place), 1))
 
 
 @helper
