@@ -17,9 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import llvmlite.binding as llvm
-
 from hopefear.core.kernel_cache import LEVEL_FILE
+from hopefear.core.numba_private import process_triple
 
 # x86-64-v3, the level of processors since about 2015; without a table for other machines, theirs.
 NAME = "x86-64-v3"
@@ -34,7 +33,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("words", nargs="*", help="what warm-up takes instead of --recommended")
     args, more = parser.parse_known_args()
-    triple = llvm.get_process_triple()
+    triple = process_triple()
     if not triple.startswith("x86_64-"):
         raise SystemExit(f"ship_kernels.py: no level of processors is set down for {triple}")
     shutil.rmtree(args.folder, ignore_errors=True)

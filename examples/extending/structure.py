@@ -6,9 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import component
+from hopefear.core.component import component, helper
 from hopefear.core.interfaces import Structure
 from hopefear.core.workspace import Workspace
 
@@ -163,19 +162,19 @@ class Subset(NamedTuple):
         return total
 
 
-@register_jitable
+@helper
 def size(x):
     """Number of items."""
     return x.data.starts[x.i + 1] - x.data.starts[x.i]
 
 
-@register_jitable
+@helper
 def gold(x, t):
     """1 if item ``t`` is to be chosen, else 0."""
     return x.data.labels[x.data.starts[x.i] + t]
 
 
-@register_jitable
+@helper
 def choose(x, points, y):
     """Leave in ``y`` the items of the highest points, as many as gold has."""
     count = 0
@@ -190,7 +189,7 @@ def choose(x, points, y):
         y[best] = 1
 
 
-@register_jitable
+@helper
 def add_up(x, mu):
     """Add the features of all items, by their weights, into the direction."""
     start = x.data.starts[x.i]

@@ -211,7 +211,14 @@ def test_blocks_are_the_files():
         source = (FOLDER / name).read_text("utf-8")
         assert block in source, f"docs/extending.md quotes {name} as it was"
     whole = [name for name, block in marks if block + "\n" == (FOLDER / name).read_text("utf-8")]
-    assert whole == ["rule.py", "loss.py", "readout.py", "structure.py", "surface.py"]
+    assert whole == [
+        "rule.py",
+        "loss.py",
+        "readout.py",
+        "structure.py",
+        "kernels.py",
+        "surface.py",
+    ]
 
 
 def test_the_output_shown_is_what_the_task_prints(parts, capsys):
@@ -220,7 +227,7 @@ def test_the_output_shown_is_what_the_task_prints(parts, capsys):
     assert capsys.readouterr().out == shown
 
 
-@pytest.mark.parametrize("name", ["rule", "loss", "readout"])
+@pytest.mark.parametrize("name", ["rule", "loss", "readout", "kernels"])
 def test_examples_of_the_files_are_true(parts, name):
     results = doctest.testmod(getattr(parts, name))
     assert results.attempted > 0

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ from hopefear.cli import main
 from hopefear.cli.classify import streamed
 from hopefear.data import svmlight
 from hopefear.data.cached_examples import cache_examples
-from hopefear.data.files import ReadReport, ahead, in_order
+from hopefear.data.files import ReadReport
 from hopefear.data.svmlight import iter_svmlight, raw_blocks, read_svmlight
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import IdentityFeatures
@@ -146,49 +143,6 @@ def test_caches_and_what_watches_are_the_same(tmp_path: Path) -> None:
     assert all(text == texts[0] for text in texts)
 
 
-def test_work_ahead_is_bounded_in_order_and_ends_with_its_reader() -> None:
-    taken, used = 0, 0
-
-    def items() -> Iterator[int]:
-        nonlocal taken
-        for i in range(50):
-            assert i <= used + ahead(3)
-            taken += 1
-            yield i
-
-    def work(i: int) -> int:
-        time.sleep(0.002 * (i % 3))
-        return i
-
-    for expected, i in enumerate(in_order(items(), work, 3)):
-        assert i == expected
-        used = i + 1
-    assert taken == 50
-    threads = threading.active_count()
-    results = in_order(iter(range(50)), work, 3)
-    assert next(results) == 0
-    results.close()
-    assert threading.active_count() == threads
-
-
-def test_who_would_wait_works_too() -> None:
-    here, came = threading.get_ident(), threading.Event()
-
-    def work(fails: bool) -> bool:
-        asking = threading.get_ident() == here
-        if asking:
-            came.set()
-            if fails:
-                raise ValueError("of the asking thread")
-        assert came.wait(60)
-        return asking
-
-    assert any(in_order(iter([False] * 4), work, 2))
-    came.clear()
-    with pytest.raises(ValueError, match="of the asking thread"):
-        list(in_order(iter([True] * 4), work, 2))
-
-
 def trained(folder: Path, path: Path, *more: str) -> bytes:
     model = folder / "a.model"
     arguments = ["train", "classify", "--train", str(path), "--model", str(model), "--quiet"]
@@ -204,13 +158,13 @@ def test_same_model_for_any_number_of_jobs(
     monkeypatch.setitem(streamed._BLOCK_BYTES, "svmlight", 4096)
     for reader in (read_svmlight, cache_examples):
         monkeypatch.setitem(reader.__kwdefaults__, "block_bytes", 4096)
-    counts, plain = set[int](), svmlight.in_order
+    counts, plain = set[int](), svmlight.parallel
 
     def counted(items: Any, work: Any, n_jobs: int) -> Any:
         counts.add(n_jobs)
         return plain(items, work, n_jobs)
 
-    monkeypatch.setattr(svmlight, "in_order", counted)
+    monkeypatch.setattr(svmlight, "parallel", counted)
     models = set()
     for n in (1, 2, 3):
         folder = (str(tmp_path / f"caches{n}"),) if more[-1] == "--cache" else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from functools import cache
@@ -26,7 +27,7 @@ AROUND = {
 RUNS_CODE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 # Compiled kernels are code, and never leave the machine but in a wheel.
 # Workers are children of the process that pickles for them, over pipes that nobody else has.
-CODE = {"core/kernel_cache.py", "neighbours/search/study.py"}
+CODE = {"core/kernel_cache.py", "core/numba_private.py", "neighbours/search/study.py"}
 
 
 @cache
@@ -142,6 +143,20 @@ def test_source_file_is_safe_and_small(path):
             for keyword in node.keywords:
                 allowed = isinstance(keyword.value, ast.Constant) and not keyword.value.value
                 assert keyword.arg != "allow_pickle" or allowed
+
+
+PRIVATE_NUMBA = re.compile(r"numba\.(core|_)|llvmlite")
+
+
+def test_private_names_of_numba_stand_in_one_module():
+    private = {
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in SOURCES
+        if path.name != "numba_private.py"
+        for name in imported(path)
+        if PRIVATE_NUMBA.match(name)
+    }
+    assert not private
 
 
 def test_importing_the_package_is_light():

@@ -18,11 +18,11 @@ def hashed(path: str) -> str:
 def versions() -> dict[str, str]:
     """Of what numbers depend on."""
     import platform
+    from importlib.metadata import version
 
     import numpy
 
     from hopefear import __version__
-    from hopefear.core.kernel_cache import version
 
     return {
         "hopefear": __version__,

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 from hopefear.cli.console import Console, scored
-from hopefear.core.stages import Stage
+from hopefear.core.stages import COMPILING, Stage, watched
 
 _SOON = 0.7  # seconds: shorter work is over before one could read what it is
 _SECONDS = "some seconds, for some up to a minute"  # that compiling takes
@@ -277,40 +277,42 @@ class Stages(Bar):
 
 
 class Compilation:
-    """Seconds spent compiling so far."""
+    """Announces the first compilation and times them all; a load from the cache is none.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    console : Console
+        Where it is announced.
+    what : str
+        What is compiled for.
+
+    Attributes
+    ----------
+    seconds : float
+        Seconds spent compiling so far.
+    """
+
+    def __init__(self, console: Console, what: str) -> None:
         self.seconds = 0.0
+        self._console, self._what = console, what
+        self._start: float | None = None  # of the last compilation
+
+    def begin(self, work: Stage) -> None:
+        """Announces the first compilation."""
+        if work.name == COMPILING:
+            if self._start is None:
+                self._console.say(f"compiling kernels for {self._what}, once: {_SECONDS}")
+            self._start = time.perf_counter()
+
+    def end(self, work: Stage) -> None:
+        """Adds up the seconds."""
+        if work.name == COMPILING and self._start is not None:
+            self.seconds += time.perf_counter() - self._start
 
 
 @contextlib.contextmanager
 def announced(console: Console, what: str = "this learner") -> Iterator[Compilation]:
-    """Announce the first compilation inside and time them all; a load from the cache is none."""
-    from hopefear.core.component import not_when_compiling, when_compiling
-
-    time_spent = Compilation()
-
-    def listen() -> None:
-        from numba.core import event
-
-        class Announcer(event.Listener):
-            depth, begun, told = 0, 0.0, False
-
-            def on_start(self, _: Any) -> None:
-                if not self.told:
-                    console.say(f"compiling kernels for {what}, once: {_SECONDS}")
-                self.told, self.depth = True, self.depth + 1
-                if self.depth == 1:
-                    self.begun = time.perf_counter()
-
-            def on_end(self, _: Any) -> None:
-                self.depth -= 1
-                if self.depth == 0:
-                    time_spent.seconds += time.perf_counter() - self.begun
-
-        stack.enter_context(event.install_listener("numba:compile", Announcer()))
-
-    with contextlib.ExitStack() as stack:
-        when_compiling(listen)
-        stack.callback(not_when_compiling, listen)
-        yield time_spent
+    """Announces and times what is compiled while this is entered."""
+    compilation = Compilation(console, what)
+    with watched(compilation):
+        yield compilation

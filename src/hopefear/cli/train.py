@@ -346,18 +346,16 @@ def outcome(args: argparse.Namespace, trained: Any, seconds: float) -> dict[str,
 
 def run_settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """What ``run.json`` says of any run."""
+    from importlib.metadata import version
+
     import numpy
 
     from hopefear import __version__
-    from hopefear.core.kernel_cache import version as version_of
     from hopefear.recipes import NetworkRecipe
     from hopefear.tasks import recipe
 
-    torch = {}
-    if isinstance(recipe(learner, args.task), NetworkRecipe):
-        from importlib.metadata import version
-
-        torch = {"torch": version("torch")}
+    is_network = isinstance(recipe(learner, args.task), NetworkRecipe)
+    torch = {"torch": version("torch")} if is_network else {}
     return {
         "task": args.task,
         "learner": learner,
@@ -368,7 +366,7 @@ def run_settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]
         "versions": {
             "hopefear": __version__,
             "numpy": numpy.__version__,
-            "numba": version_of("numba"),
+            "numba": version("numba"),
             "python": sys.version.split()[0],
             **torch,
         },

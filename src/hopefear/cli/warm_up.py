@@ -14,13 +14,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hopefear.cli.console import Console
 from hopefear.cli.progress import Bar
 from hopefear.cli.surface import Rehearsal, surface_of
+from hopefear.core.parallel import parallel
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, recipes_of
 
@@ -180,14 +180,11 @@ def _compile(jobs: Sequence[Job], n_jobs: int, console: Console) -> dict[Job, Ou
                 outcomes[job] = process.do(job)
                 steps.done(str(job))
 
-    with (
-        _Steps(console, len(jobs)) as steps,
-        ThreadPoolExecutor(min(n_jobs, len(jobs))) as pool,
-    ):
-        workers = [pool.submit(work_through, number) for number in range(min(n_jobs, len(jobs)))]
+    n_workers = min(n_jobs, len(jobs))
+    with _Steps(console, len(jobs)) as steps:
         try:
-            for worker in as_completed(workers):
-                worker.result()
+            for _ in parallel(range(n_workers), work_through, n_workers):
+                pass
         finally:
             with lock:
                 waiting.clear()

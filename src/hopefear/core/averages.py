@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import inlined, linked
+from hopefear.core.component import helper
 from hopefear.core.interfaces import DROP, SCALE, same_shapes
 from hopefear.core.memory import zeros
 
@@ -50,7 +50,7 @@ def new_account(n: int, window: int) -> Account:
     )
 
 
-@inlined
+@helper(inline=True)
 def close_tick(account, clock, lived):
     """Enter the predictor that is about to change, with weight ``lived``."""
     k = account.closed[0]
@@ -62,14 +62,14 @@ def close_tick(account, clock, lived):
     account.lived[1] += lived
 
 
-@inlined
+@helper(inline=True)
 def totals_now(account):
     """(A, B, drop) of the last closed tick: all that lines which are still alive need."""
     k = account.closed[0]
     return account.a[k], account.b[k], account.drop[k - 1] if k > 0 else 0.0
 
 
-@inlined
+@helper(inline=True)
 def earned(account, now, m, r, f):
     """What a line has earned over the closed ticks; ``now`` is ``totals_now(account)``."""
     size = abs(m)
@@ -78,7 +78,7 @@ def earned(account, now, m, r, f):
     return earned_before_death(account, m, r, f)
 
 
-@linked
+@helper
 def earned_before_death(account, m, r, f):
     """What a line earned until the drop reached it."""
     size = abs(float(m))
@@ -92,13 +92,13 @@ def earned_before_death(account, m, r, f):
     return math.copysign(r * (size * account.a[low] - f * account.b[low]), m)
 
 
-@inlined
+@helper(inline=True)
 def alive(now, m, f):
     """Whether a line is non-zero under the drop of the last closed tick."""
     return abs(m) > f * now[2]
 
 
-@inlined
+@helper(inline=True)
 def leave_line(account, now, j, m, r, f):
     """What coordinate ``j`` has earned on the line it leaves."""
     if f == 0.0:  # never dies: nothing to look up
@@ -106,7 +106,7 @@ def leave_line(account, now, j, m, r, f):
     return earned(account, now, m, r, f) if account.open[j] else 0.0
 
 
-@inlined
+@helper(inline=True)
 def enter_line(account, now, j, m, r, f):
     """What coordinate ``j`` would have earned by now on the line it enters."""
     if f == 0.0:
@@ -115,7 +115,7 @@ def enter_line(account, now, j, m, r, f):
     return earned(account, now, m, r, f) if account.open[j] else 0.0
 
 
-@inlined
+@helper(inline=True)
 def change_line(account, now, j, m0, r0, f0, m1, r1, f1):
     """Coordinate ``j`` leaves line 0 for line 1."""
     # In this order what was never alive stays at zero exactly.
@@ -123,7 +123,7 @@ def change_line(account, now, j, m0, r0, f0, m1, r1, f1):
     account.total[j] = total - enter_line(account, now, j, m1, r1, f1)
 
 
-@inlined
+@helper(inline=True)
 def settle_line(account, now, j, m, r, f):
     """Credit coordinate ``j`` with everything the books hold; returns the amount."""
     amount = leave_line(account, now, j, m, r, f)

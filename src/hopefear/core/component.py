@@ -1,7 +1,7 @@
-"""Parts that compile: named tuples whose methods work inside and outside kernels.
+"""Components, and the decorators of what is compiled.
 
-Numba recompiles closures, function arguments and jitclasses in every process; named tuples it
-caches on disk. So a loss, a rule or a structure here is a ``typing.NamedTuple`` with ordinary
+Numba recompiles closures, function arguments and jitclasses in every process; named tuples can be
+cached on disk. So a loss, a rule or a structure here is a ``typing.NamedTuple`` with ordinary
 methods. Each method *name* is registered once, by its interface, on numba's two named-tuple
 types; numba then finds the method body through the class of the value it is called on. With
 ``NUMBA_DISABLE_JIT=1`` the very same methods run as plain Python.
@@ -12,8 +12,6 @@ Numba is imported when the first kernel is called, and told then what is registe
 from __future__ import annotations
 
 import functools
-import gc
-import importlib
 import inspect
 import os
 import threading
@@ -22,10 +20,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hopefear.core.kernel_cache import KernelCache, version
-
-# Versions of numba with which what reaches into it was tested; others compile their own way.
-TESTED = version("numba").startswith("0.68.")
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 if INTERPRETED:  # hashes go round; compiled, they do so without a warning
     np.seterr(over="ignore")
@@ -36,136 +30,58 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {}
 _NUMBERS = {"float": float, "int": int, "bool": bool}
 # No fastmath: reordered sums become gather instructions, which measured slower (docs/design.md),
 # and strict arithmetic makes compiled and interpreted runs agree. Methods are inlined by force: a
-# call with named tuples of arrays costs more than the work most methods do. No wrappers for
-# callers in C, of which there are none.
-_JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-# What numba is to be told before it compiles; None once it has been told.
-_WAITING: list[Callable[[], Any]] | None = []
+# call with named tuples of arrays costs more than the work most methods do.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+# What is registered with numba before it compiles; None once it has been.
+_REGISTRATIONS: list[Callable[[], Any]] | None = []
 _LOCK = threading.RLock()
 
 
-def _renew_lock() -> None:
-    """A child of fork has no thread that would give the lock back."""
-    global _LOCK
-    _LOCK = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
-
-
 class _Later:
-    """A module that is imported when something of it is asked for."""
+    """A module for functions that write their own instructions; imported when they do."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self._name), name)
+        from hopefear.core import numba_private
+
+        return getattr(getattr(numba_private, self._name), name)
 
 
-# For intrinsics, which run when they are compiled.
-ir: Any = _Later("llvmlite.ir")
-types: Any = _Later("numba.types")
-cgutils: Any = _Later("numba.core.cgutils")
+ir, types, cgutils = _Later("ir"), _Later("types"), _Later("cgutils")
 
 
-def when_compiling(action: Callable[[], Any]) -> None:
-    """Do something before the first compilation; at once, where that has been."""
+def _when_compiling(registration: Callable[[], Any]) -> None:
+    """Calls ``registration`` before numba compiles; at once, where it has been started."""
     with _LOCK:
-        if _WAITING is not None:
-            _WAITING.append(action)
+        if _REGISTRATIONS is not None:
+            _REGISTRATIONS.append(registration)
             return
-    action()
+    registration()
 
 
-def not_when_compiling(action: Callable[[], Any]) -> None:
-    """Forget :func:`when_compiling` where it has not come to that."""
-    with _LOCK:
-        if _WAITING is not None and action in _WAITING:
-            _WAITING.remove(action)
+def _started() -> Any:
+    """Returns `core.numba_private`, once numba knows all that is registered."""
+    global _REGISTRATIONS
+    from numba.extending import typeof_impl
 
-
-def _start_compiler() -> Any:
-    """Numba, which knows all that is registered here."""
-    global _WAITING
-    import numba
+    from hopefear.core import numba_private
 
     with _LOCK:
-        if _WAITING is not None:
-            _pause_collections()
-        actions, _WAITING = _WAITING or [], None
-        for action in actions:
-            action()
-    return numba
+        if _REGISTRATIONS is not None:
+            typeof_impl.register(Kernel)(lambda kernel, use: typeof_impl(kernel.callee, use))
+            if numba_private.ENABLED:
+                numba_private.announce_compilations()
+            registrations, _REGISTRATIONS = _REGISTRATIONS, None
+            for register in registrations:
+                register()
+    return numba_private
 
 
-def _pause_collections() -> None:
-    """Stops the garbage collector while numba compiles.
-
-    Compiling allocates millions of objects that stay, and the collector looks at all of them again
-    and again: a tenth of the time of a first kernel, a third of the time of a tenth one.
-    """
-    from numba.core import event
-
-    class Pause(event.Listener):
-        depth, was_enabled = 0, False
-
-        def on_start(self, _: Any) -> None:
-            self.depth += 1
-            if self.depth == 1:
-                self.was_enabled = gc.isenabled()
-                gc.disable()
-
-        def on_end(self, _: Any) -> None:
-            self.depth -= 1
-            if self.depth == 0 and self.was_enabled:
-                gc.enable()
-
-    event.register("numba:compile", Pause())
-
-
-def _linked_options(**options: Any) -> dict[str, Any]:
-    if not TESTED:
-        return options
-    from hopefear.core.compiler import LinkedCompiler
-
-    return {"pipeline_class": LinkedCompiler, **options}
-
-
-def overload(
-    function: Callable[..., Any], linked: bool = True
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Numba's ``overload``, inlined by force; ``linked``: compiled as :func:`linked` is."""
-
-    def decorate(choose: Callable[..., Any]) -> Callable[..., Any]:
-        def register() -> None:
-            from numba import extending
-
-            options: Any = {"forceinline": True}
-            options = _linked_options(**options) if linked else options
-            extending.overload(function, jit_options=options)(choose)
-
-        when_compiling(register)
-        return choose
-
-    return decorate
-
-
-class intrinsic:  # noqa: N801
-    """Numba's ``intrinsic``; uses :data:`ir`, :data:`types` and :data:`cgutils` of this module."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-    @functools.cached_property
-    def _numba_type_(self) -> Any:
-        from numba.core import typing
-        from numba.extending import intrinsic as numbas
-
-        own = numbas(self.function)
-        template = typing.templates.make_intrinsic_template(own, own._defn, own._name)
-        return importlib.import_module("numba.types").Function(template)
+def _helper_options() -> dict[str, Any]:
+    private = _started()
+    return {**_OPTIONS, **(private.helper_options() if private.ENABLED else {})}
 
 
 def required(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -217,58 +133,76 @@ def component(*interfaces: type) -> Callable[[T], T]:
     return decorate
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile ``function`` with the house options; kept on disk (`core.kernel_cache`)."""
-    return _compiled(function)
+def kernel(function: Callable[..., Any] | None = None, *, refcount: bool = True) -> Any:
+    """Compiles a function that Python calls, or other kernels.
 
-
-def lean(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel that makes no arrays, so that references to those it is given are not counted.
-
-    Counting takes half of the code that is compiled, most of it in vain. Where a component makes an
-    array after all, they are counted.
+    Parameters
+    ----------
+    function : callable
+        A function of a module.
+    refcount : bool
+        Whether references to arrays are counted. A kernel that makes none can do without, which
+        halves its code; where a component makes arrays after all, they are counted.
     """
-    return _compiled(function) if INTERPRETED else _Lean(function)
+    if function is None:
+        return functools.partial(kernel, refcount=refcount)
+    return function if INTERPRETED else Kernel(function, refcount=refcount)
 
 
-class _Kernel:
-    """A compiled function; numba is imported when it is first needed."""
+def shared_kernel(function: Callable[..., Any]) -> Any:
+    """Compiles a function once for all kernels that call it, in place of once in each of them.
 
-    def __init__(self, function: Callable[..., Any], kind: str, options: dict[str, Any]) -> None:
+    For work that costs far more than a call: nothing of it is optimised together with a caller. It
+    neither makes nor returns arrays, and copies slices by a loop, since numba would make a third
+    for it. Python can call it too.
+    """
+    if "." in function.__qualname__:
+        name = function.__qualname__
+        raise TypeError(f"{name} is no function of a module; use @kernel for it")
+    return function if INTERPRETED else Kernel(function, shared=True)
+
+
+class Kernel:
+    """A compiled function; numba is imported when it is first needed.
+
+    A shared one has two dispatchers. Taking hundreds of arrays out of Python's tuples is much code,
+    and Python calls few of these; so what it calls is compiled when it does.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], refcount: bool = True, shared: bool = False
+    ) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
-        self._cache, self._options = KernelCache(function, kind), options
+        self._refcount, self._shared = refcount, shared
         self._dispatcher: Any = None
+        self._callee: Any = None
 
     @property
     def dispatcher(self) -> Any:
-        """Numba's, which loads kernels from disk or compiles them."""
+        """Numba's dispatcher, which loads code from disk or compiles it."""
         if self._dispatcher is None:
             with _LOCK:
-                self._dispatcher = self._dispatcher or self._new_dispatcher()
+                self._dispatcher = self._dispatcher or self._new_dispatcher(False)
         return self._dispatcher
 
-    def _new_dispatcher(self) -> Any:
-        # Whether references are counted is said for each, else a kernel takes after its first
-        # caller.
-        options = {"_nrt": True, **self._options, **_JIT_OPTIONS}
-        compiled = _start_compiler().njit(nogil=True, **options)(self.py_func)
-        compiled._cache = self._cache
-        return compiled
-
     @property
-    def _numba_type_(self) -> Any:
-        return self.dispatcher._numba_type_
+    def callee(self) -> Any:
+        """The dispatcher that kernels call."""
+        if not self._shared:
+            return self.dispatcher
+        if self._callee is None:
+            with _LOCK:
+                self._callee = self._callee or self._new_dispatcher(True)
+        return self._callee
 
-    @property
-    def overloads(self) -> Any:
-        """What numba has compiled or loaded."""
-        return self.dispatcher.overloads
-
-    @property
-    def stats(self) -> Any:
-        """What was loaded from the cache, and what was not."""
-        return self.dispatcher.stats
+    def _new_dispatcher(self, shared: bool) -> Any:
+        private, options = _started(), {**_OPTIONS, "nogil": True}
+        if not private.ENABLED:
+            return private.numba.njit(**options)(self.py_func)
+        if shared:
+            return private.new_shared_dispatcher(self.py_func, options)
+        return private.new_dispatcher(self.py_func, self._refcount, options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return (self._dispatcher or self.dispatcher)(*args, **kwargs)
@@ -277,110 +211,55 @@ class _Kernel:
         return self.py_func.__qualname__
 
 
-class _Lean:
-    """A kernel compiled without counting references, or with it where it must be."""
+def helper(function: Callable[..., Any] | None = None, *, inline: bool = False) -> Any:
+    """Registers a function that kernels call, and whose code becomes theirs.
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, function)
-        self.py_func = function
-        self._lean = _compiled(function, "lean", _nrt=False)
-        self._counting = _compiled(function)
-        self._must_count: set[tuple[type, ...]] = set()
+    Python runs it as it is. With ``inline`` it is inlined by force.
+    """
+    if function is None:
+        return functools.partial(helper, inline=inline)
 
-    def __reduce__(self) -> str:
-        return self.py_func.__qualname__
+    def register() -> None:
+        from numba.extending import register_jitable
 
-    @property
-    def stats(self) -> Any:
-        """What was loaded from the cache, and what was not."""
-        return self._lean.stats
+        forced = {"forceinline": True} if inline else {}
+        register_jitable(**forced, **_helper_options())(function)
 
-    def __call__(self, *args: Any) -> Any:
-        from numba.core.errors import NumbaError
-
-        kinds = tuple(map(type, args))
-        if kinds not in self._must_count:
-            try:
-                return self._lean(*args)
-            except NumbaError:  # the counting kernel says it again where it is another error
-                self._must_count.add(kinds)
-        return self._counting(*args)
-
-
-def linked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that kernels call, and whose code becomes theirs; Python runs it as it is."""
-    when_compiling(functools.partial(_register_linked, function))
+    _when_compiling(register)
     return function
 
 
-def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, inlined by force."""
-    when_compiling(functools.partial(_register_linked, function, forceinline=True))
-    return function
+def overload(
+    function: Callable[..., Any], optimize_first: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers what kernels call in place of ``function``: numba's ``overload``, inlined by force.
 
-
-def _register_linked(function: Callable[..., Any], **options: Any) -> None:
-    from numba.extending import register_jitable
-
-    register_jitable(**_linked_options(**options), **_JIT_OPTIONS)(function)
-
-
-def apart(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel that stays out of the kernels which call it, and is compiled once for all of them.
-
-    For work that costs far more than a call: nothing of it is optimised together with a caller.
-    It neither makes nor returns arrays, so references to those that it is given are not counted;
-    what goes from slice to slice is copied by a loop, since numba would make a third for it.
-    """
-    return kernel(function) if INTERPRETED or not TESTED else _Apart(function)
-
-
-class _Apart:
-    """A function that kernels call by a symbol.
-
-    Taking hundreds of arrays out of Python's tuples is much code, and Python calls few such
-    functions; so what it calls is another kernel, which is compiled when it does.
+    With ``optimize_first`` the code is optimised by itself before its caller is.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, function)
-        if "." in function.__qualname__:
-            raise TypeError(
-                f"{function.__qualname__} is no function of a module; use @kernel for it"
-            )
-        # Its own helpers are not inlined by force because a method calls it.
-        options = {"_nrt": False, "forceinline": False, "no_cpython_wrapper": True}
-        self.py_func = function
-        self.shared = _Shared(function, "apart", options)
+    def decorate(choose: Callable[..., Any]) -> Callable[..., Any]:
+        def register() -> None:
+            from numba import extending
 
-    def __reduce__(self) -> str:
-        return self.py_func.__qualname__
+            options: Any = {} if optimize_first else _helper_options()
+            options = {**options, "forceinline": True}
+            extending.overload(function, jit_options=options)(choose)
 
-    @property
-    def _numba_type_(self) -> Any:
-        return self.shared._numba_type_
+        _when_compiling(register)
+        return choose
 
-    @functools.cached_property
-    def _python_kernel(self) -> Callable[..., Any]:
-        return kernel(self.py_func)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._python_kernel(*args, **kwargs)
+    return decorate
 
 
-class _Shared(_Kernel):
-    """A kernel that others call by a symbol; Python does not call it."""
+@functools.cache
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Returns numba's ``intrinsic``, for what is returned to :func:`overload`.
 
-    def _new_dispatcher(self) -> Any:
-        from hopefear.core.symbols import share
+    ``function`` may use :data:`ir`, :data:`types` and :data:`cgutils` of this module.
+    """
+    from numba import extending
 
-        compiled = super()._new_dispatcher()
-        share(compiled, self._cache.symbol)
-        return compiled
-
-
-def _compiled(function: Callable[..., Any], kind: str = "", **options: Any) -> Any:
-    return function if INTERPRETED else _Kernel(function, kind, options)
+    return extending.intrinsic(function)
 
 
 def prefetch(array, p):
@@ -389,10 +268,10 @@ def prefetch(array, p):
 
 @overload(prefetch)
 def _prefetch(array, p):
-    return lambda array, p: _prefetch_line(array, p)
+    prefetch_line = intrinsic(_prefetch_line)
+    return lambda array, p: prefetch_line(array, p)
 
 
-@intrinsic
 def _prefetch_line(typing_context, array, p):
     def generate(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -442,12 +321,12 @@ def _register(name: str, parameters: tuple[str, ...]) -> None:
     def register() -> None:
         from numba.extending import overload_method
 
-        options = {**_JIT_OPTIONS, **_linked_options(forceinline=True)}
+        options = {**_helper_options(), "forceinline": True}
         method: Any = overload_method
         for named_tuple in (types.NamedTuple, types.NamedUniTuple):
             method(named_tuple, name, jit_options=options)(choose)
 
-    when_compiling(register)
+    _when_compiling(register)
 
 
 def _coerce_fields(cls: type) -> None:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
-from hopefear.core.component import inlined, intrinsic, ir, kernel, lean, overload, prefetch, types
+from hopefear.core.component import helper, intrinsic, ir, kernel, overload, prefetch, types
 
 
 def load8(text, p):
@@ -33,7 +33,7 @@ def lowest_bit(word):
     return np.uint64((word & -word).bit_length() - 1 if word else 64)
 
 
-@inlined
+@helper(inline=True)
 def first_byte(marks):
     """Which byte has the first mark, the top bit of a byte; 8 where none has."""
     return lowest_bit(marks) >> np.uint64(3)
@@ -41,15 +41,16 @@ def first_byte(marks):
 
 @overload(load8)
 def _load8(text, p):
-    return lambda text, p: _load_word(text, np.intp(p))
+    load_word = intrinsic(_load_word)
+    return lambda text, p: load_word(text, np.intp(p))
 
 
 @overload(lowest_bit)
 def _lowest_bit(word):
-    return lambda word: _count_zeros(np.uint64(word))
+    count_zeros = intrinsic(_count_zeros)
+    return lambda word: count_zeros(np.uint64(word))
 
 
-@intrinsic
 def _load_word(typing_context, text, p):
     def generate(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -62,7 +63,6 @@ def _load_word(typing_context, text, p):
     return types.uint64(text, types.intp), generate
 
 
-@intrinsic
 def _count_zeros(typing_context, word):
     def generate(context, builder, signature, args):
         return builder.cttz(args[0], ir.IntType(1)(0))
@@ -77,7 +77,7 @@ _FROM_0, _BEHIND_9 = np.uint64(0x5050505050505050), np.uint64(0x4646464646464646
 _FROM_A, _BEHIND_Z = np.uint64(0x1F1F1F1F1F1F1F1F), np.uint64(0x0505050505050505)
 
 
-@inlined
+@helper(inline=True)
 def plain_run(word):
     """How many bytes of a word are ``a-z0-9`` before the first that is none."""
     low = word & _LOW_BITS
@@ -86,7 +86,7 @@ def plain_run(word):
     return first_byte((~(digits | letters) | word) & _TOP_BITS)
 
 
-@inlined
+@helper(inline=True)
 def load_part(text, p, size):
     """Bytes ``text[p:p + size]`` as one number, at most 8 of them; nothing else is looked at."""
     if p + 8 <= len(text):
@@ -100,7 +100,7 @@ def load_part(text, p, size):
     return word
 
 
-@inlined
+@helper(inline=True)
 def same_bytes(a, p, b, q, size):
     """Whether ``a[p:p + size]`` equals ``b[q:q + size]``."""
     different = 0
@@ -172,7 +172,7 @@ def _slots_for(entries: int) -> int:
     return 1 << max(4, (4 * entries // 3).bit_length())
 
 
-@inlined
+@helper(inline=True)
 def mix(a, b):
     """A well-spread 64-bit hash of two 64-bit numbers; for a given ``a`` no two ``b`` share one."""
     h = (np.uint64(a) ^ (np.uint64(b) * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(
@@ -183,31 +183,50 @@ def mix(a, b):
     return h ^ (h >> np.uint64(29))
 
 
-@inlined
+@helper(inline=True)
 def slot_of(slots, h):
     """Where the search for a hash begins in an array of slots."""
     return np.int64(h & np.uint64(len(slots) // 2 - 1)) * 2
 
 
-@inlined
-def pair_slot(slots, h, key):
-    """Where slots of pairs (key, what belongs to it) hold ``key``, of hash h, or have room for it.
+@helper(inline=True)
+def find_slot(slots, key, start, step):
+    """Returns the place from ``start`` on, in steps, that holds ``key`` or is empty.
 
-    No key is 0: that marks an empty slot.
+    No key is 0: that marks an empty place. There are ``2**n`` places, and one is empty.
     """
-    slot = slot_of(slots, h)
+    slot = start
     while slots[np.uint64(slot)] != 0 and slots[np.uint64(slot)] != key:
-        slot = (slot + 2) & (len(slots) - 1)
+        slot = (slot + step) & (len(slots) - 1)
     return slot
 
 
-@inlined
+@helper(inline=True)
+def find_numbered_slot(slots, keys, key, start):
+    """Returns the place from ``start`` (uint64) on that is empty or holds the number of ``key``.
+
+    Places hold numbers plus 1, and ``keys`` has the keys by number.
+    """
+    mask = np.uint64(slots.size - 1)
+    slot = start
+    while slots[slot] != 0 and keys[slots[slot] - 1] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@helper(inline=True)
+def pair_slot(slots, h, key):
+    """Returns where slots of pairs (key, value) hold ``key``, of hash h, or have room for it."""
+    return find_slot(slots, key, slot_of(slots, h), 2)
+
+
+@helper(inline=True)
 def entry_key(parent, token):
     """What the slots of n-grams hold."""
     return (np.uint64(parent + 1) << np.uint64(32)) | np.uint64(token)
 
 
-@inlined
+@helper(inline=True)
 def _key(tables, e):
     return entry_key(np.int64(tables.parent[e]), np.int64(tables.token[e]))
 
@@ -242,7 +261,7 @@ def fill_slots(tables):
             slots[slot + 1] = np.uint64(e)
 
 
-@inlined
+@helper(inline=True)
 def _token_slot(slots, offsets, known, text, begin, size, h):
     """Slot of the token ``text[begin:begin + size]``, of hash h, or the empty one it would get."""
     slot = slot_of(slots, h)
@@ -257,7 +276,7 @@ def _token_slot(slots, offsets, known, text, begin, size, h):
     return slot
 
 
-@inlined
+@helper(inline=True)
 def _new_token(tables, slot, text, begin, size, h):
     t = tables.used[TOKENS]
     first = tables.used[TEXT]
@@ -273,7 +292,7 @@ def _new_token(tables, slot, text, begin, size, h):
     return t
 
 
-@inlined
+@helper(inline=True)
 def token_at(tables, text, begin, size, h, grow):
     """Number of the token ``text[begin:begin + size]``, of hash h; new ones get the next, or -1."""
     slots = tables.token_slots
@@ -283,7 +302,7 @@ def token_at(tables, text, begin, size, h, grow):
     return _new_token(tables, slot, text, begin, size, h) if grow else np.int64(-1)
 
 
-@inlined
+@helper(inline=True)
 def unigram_at(tables, token, grow):
     """Entry of a token alone; a new one gets the next number, or -1."""
     e = np.int64(tables.unigram[np.uint64(token)])
@@ -294,7 +313,7 @@ def unigram_at(tables, token, grow):
     return e
 
 
-@inlined
+@helper(inline=True)
 def entry_at(tables, parent, token, h, grow):
     """Entry of "parent, then token", whose key has the hash h; a new one gets the next, or -1."""
     slots, key = tables.entry_slots, entry_key(parent, token)
@@ -309,7 +328,7 @@ def entry_at(tables, parent, token, h, grow):
     return e
 
 
-@inlined
+@helper(inline=True)
 def _new_entry(tables, parent, token):
     e = tables.used[ENTRIES]
     tables.parent[e] = parent
@@ -318,7 +337,7 @@ def _new_entry(tables, parent, token):
     return e
 
 
-@inlined
+@helper(inline=True)
 def text_hash(text, begin, size):
     """Hash of ``text[begin:begin + size]``; up to 8 bytes, texts of one size never share one."""
     h = mix(np.uint64(0), load_part(text, begin, size))
@@ -463,7 +482,7 @@ def _as_bytes(batch: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return packed.text, packed.offsets[:-1], packed.offsets[1:]
 
 
-@lean
+@kernel(refcount=False)
 def _string_numbers(tables, text, begins, ends, step, grow, hashes, numbers, done):
     """Number strings from those that are done on; how many are, as a table that grows may be full.
 
@@ -552,17 +571,13 @@ def _empty_keys(room: int) -> _KeySlots:
     )
 
 
-@inlined
+@helper(inline=True)
 def key_slot(slots, keys, key):
-    """Where slots of numbers (of ``keys``, plus 1) hold a well-spread key, or have room for it."""
-    mask = np.uint64(slots.size - 1)
-    slot = _first_slot(slots, key)
-    while slots[slot] != 0 and keys[slots[slot] - 1] != key:
-        slot = (slot + np.uint64(1)) & mask
-    return slot
+    """Returns where slots of numbers hold that of a well-spread key, or have room for it."""
+    return find_numbered_slot(slots, keys, key, _first_slot(slots, key))
 
 
-@inlined
+@helper(inline=True)
 def _first_slot(slots, key):
     return (key ^ (key >> np.uint64(32))) & np.uint64(slots.size - 1)
 

@@ -11,7 +11,7 @@ compiled again.
 Kernels are looked for in the user's folder first, then among those that came with the package,
 which are compiled for a level of processors (``level.json``) that most have.
 
-Numba itself is not imported here before there is a kernel to run.
+Numba is not imported here: `core.numba_private` puts these files in the place of its cache.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib.util
 import json
 import marshal
 import os
-import pickle
 import re
 import stat
 import sys
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -38,12 +37,11 @@ from typing import Any, NamedTuple
 SUFFIX = ".kernel"
 LEVEL_FILE = "level.json"
 SHIPPED = Path(__file__).parents[1] / "kernels"
-_MARK = b"hopefear kernel 5\n"
+_MARK = b"hopefear kernel 6\n"
 _DIGEST = 16
 _KEPT_DAYS = 30
 _ROOT = 0
 _IMPORT = re.compile(rb"^(?:from ([\w.]+) import (\([^)]*\)|[^\n]*)|import ([\w.]+))", re.MULTILINE)
-_VERSION = re.compile(rb"version\w*['\"]?\s*[:=]\s*['\"](\d[^'\"]*)")
 _PACKAGE = Path(__file__).parents[1]
 
 
@@ -65,7 +63,7 @@ def trusted_folder() -> Path | None:
     return folder
 
 
-class Words(NamedTuple):
+class TypeKey(NamedTuple):
     """Types of arguments in words, and the modules of the classes among them."""
 
     words: tuple[str, ...]
@@ -73,93 +71,58 @@ class Words(NamedTuple):
 
 
 class KernelCache:
-    """What a compiled function asks before it compiles, and tells afterwards.
-
-    ``kind`` tells ways to compile one function apart. Numba asks by the methods of its own cache.
-    """
+    """Files of one compiled function; ``kind`` tells ways to compile it apart."""
 
     def __init__(self, function: Callable[..., Any], kind: str = "") -> None:
         self._function, self._kind = function, kind
-        self._enabled = True
 
-    @property
-    def cache_path(self) -> str:
-        return str(cache_folder())
+    def payloads(
+        self, types: TypeKey, processor: Sequence[str], shipped: Sequence[str] | None
+    ) -> Iterator[bytes]:
+        """Yields what was kept: the user's own, then what came with the package.
 
-    def enable(self) -> None:
-        self._enabled = True
-
-    def disable(self) -> None:
-        self._enabled = False
-
-    def flush(self) -> None:
-        """Numba's way to forget a function; entries here are never out of date."""
-
-    def load_overload(self, signature: Any, context: Any) -> Any:
-        if not self._enabled:
-            return None
-        from numba.core import compiler
-
-        from hopefear.core.symbols import provide
-
-        processor = context.codegen().magic_tuple()
-        for folder, target in ((trusted_folder(), processor), (SHIPPED, shipped_processor())):
+        ``processor`` is the one here, ``shipped`` that of the package's kernels if they run here.
+        """
+        for folder, target in ((trusted_folder(), processor), (SHIPPED, shipped)):
             if folder is not None and target is not None:
-                payload = _payload(folder / self._name(signature, target))
-                # Whatever is wrong with an entry, compiling mends it.
-                with contextlib.suppress(Exception):
-                    if payload:
-                        needed, symbols, parts = pickle.loads(payload)
-                        if _known(symbols, context) and provide(needed):
-                            return compiler.CompileResult._rebuild(context, *parts)
-        return None
+                payload = _payload(folder / self.file_name(types, target))
+                if payload:
+                    yield payload
 
-    def save_overload(self, signature: Any, result: Any) -> None:
-        if not self._enabled or result.library.has_dynamic_globals:
-            return
-        from numba.core import serialize
-
-        from hopefear.core.symbols import callees
-
+    def save(self, types: TypeKey, processor: Sequence[str], payload: bytes) -> None:
+        """Keeps compiled code; warns once where that fails."""
         folder = trusted_folder()
         if folder is None:
             return
-        needed = callees(result.library)
-        symbols = set(_externals(result.library)).difference(callee.symbol for callee in needed)
-        payload = serialize.dumps((needed, sorted(symbols), result._reduce()))
-        name = self._name(signature, result.codegen.magic_tuple())
         try:
-            _write(folder / name, _file(payload))
+            _write(folder / self.file_name(types, processor), _file(payload))
             _forget_old(str(folder))
         except OSError as error:
             _complain(str(folder), error.strerror or str(error))
 
-    def symbol(self, signature: Any) -> str:
-        """Name for callers, who need not know for which processor a kernel was compiled."""
-        return self._name(signature, ()).removesuffix(SUFFIX)
+    def symbol(self, types: TypeKey) -> str:
+        """Returns a name for callers, whatever processor a kernel was compiled for."""
+        return self.file_name(types, ()).removesuffix(SUFFIX)
 
-    def _name(self, signature: Any, processor: tuple[Any, ...]) -> str:
-        return self.file_name(words_of_types(signature), processor)
-
-    def file_name(self, kinds: Words, processor: tuple[Any, ...]) -> str:
-        """Name of the file: words for people, and a digest of all that its contents depend on."""
+    def file_name(self, types: TypeKey, processor: Sequence[str]) -> str:
+        """Returns words for people, and a digest of all that the contents depend on."""
         function = self._function
         digest = hashlib.blake2b(digest_size=_DIGEST)
-        versions = sys.implementation.cache_tag, version("numba"), version("llvmlite")
-        key = (function.__qualname__, self._kind, kinds.words, tuple(processor), versions)
+        key = (function.__qualname__, self._kind, types.words, tuple(processor), _versions())
         digest.update(repr(key).encode())
         digest.update(function.__code__.co_code)
-        for module in sorted(_with_imports(frozenset({function.__module__, *kinds.modules}))):
+        for module in sorted(_with_imports(frozenset({function.__module__, *types.modules}))):
             digest.update(module.encode() + _source(module)[0])
         place = function.__module__.removeprefix("hopefear.")
         plain = re.sub(r"[^\w.]", "_", f"{place}.{function.__qualname__}")
         return f"{plain}-{digest.hexdigest()}{SUFFIX}"
 
 
-def words_of_types(kinds: Iterable[Any]) -> Words:
-    """Numba's types in words."""
+def type_key_of(types: Iterable[Any]) -> TypeKey:
+    """Returns numba's types in words."""
     modules: set[str] = set()
-    return Words(tuple(_type_text(kind, modules) for kind in kinds), tuple(sorted(modules)))
+    words = tuple(_type_text(kind, modules) for kind in types)
+    return TypeKey(words, tuple(sorted(modules)))
 
 
 def _type_text(kind: Any, modules: set[str]) -> str:
@@ -184,58 +147,21 @@ def _class(cls: type) -> str:
     return f"{name} {_digest(b''.join(marshal.dumps(m.__code__) for m in methods)).hex()}"
 
 
-def _known(symbols: Iterable[str], context: Any) -> bool:
-    """Whether the process has what a kernel calls, after numba has brought in its helpers.
-
-    LLVM ends the process where something is missing. Only compiling needs all that numba knows, and
-    that takes longer to load than most kernels run.
-    """
-    import llvmlite.binding as llvm
-    from numba.core.runtime import rtsys
-
-    for bring in (lambda: rtsys.initialize(context), context.refresh):
-        if all(map(llvm.address_of_symbol, symbols)):
-            return True
-        bring()
-    return all(map(llvm.address_of_symbol, symbols))
-
-
-def _externals(library: Any) -> Iterator[str]:
-    """What compiled code expects the process to have, numba's helpers and mathematics."""
-    module = library._final_module
-    for part in (*module.functions, *module.global_variables):
-        if part.is_declaration and not part.name.startswith("llvm."):
-            yield part.name
-
-
-@functools.cache
-def shipped_processor() -> tuple[Any, ...] | None:
-    """Returns what the package's own kernels were compiled for, if this processor has all of it."""
-    import llvmlite.binding as llvm
-
+def shipped_processor(triple: str, features: Collection[str]) -> tuple[str, str, str] | None:
+    """Returns what the package's kernels were compiled for, if this machine has all of it."""
     try:
         level = json.loads((SHIPPED / LEVEL_FILE).read_text(encoding="utf-8"))
-        triple, name, features = level["processor"]
+        level_triple, name, flags = level["processor"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if triple != llvm.get_process_triple():
-        return None
-    here = {name for name, has in llvm.get_host_cpu_features().items() if has}
-    needed = {flag[1:] for flag in features.split(",") if flag.startswith("+")}
-    return (triple, name, features) if needed <= here else None
+    needed = {flag[1:] for flag in flags.split(",") if flag.startswith("+")}
+    fits = level_triple == triple and needed.issubset(features)
+    return (level_triple, name, flags) if fits else None
 
 
 @functools.cache
-def version(package: str) -> str:
-    """Version of a package that need not be imported for it."""
-    spec = importlib.util.find_spec(package)
-    path = Path(spec.origin or "").with_name("_version.py") if spec else None
-    match = _VERSION.search(path.read_bytes()) if path is not None and path.is_file() else None
-    if match:
-        return match[1].decode()
-    from importlib import metadata
-
-    return metadata.version(package)
+def _versions() -> tuple[str | None, ...]:
+    return sys.implementation.cache_tag, *map(metadata.version, ("numba", "llvmlite"))
 
 
 @functools.cache

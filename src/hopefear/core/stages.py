@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Protocol
 
+COMPILING = "compiling kernels"  # the name of the stage in which numba compiles
+
 
 class Stage:
     """A piece of work.

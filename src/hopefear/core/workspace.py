@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, inlined, prefetch
+from hopefear.core.component import component, helper, prefetch
 from hopefear.core.interfaces import DROP, SCALE, Weights
 
 
@@ -84,7 +84,7 @@ class Ones(NamedTuple):
         return self.one
 
 
-@inlined
+@helper(inline=True)
 def shrink(m, drop):
     """Soft threshold ``sign(m) max(0, |m| - drop)``."""
     return math.copysign(max(abs(m) - drop, 0.0), m)
@@ -119,7 +119,7 @@ def mixed_clock(clocks: Any, shares: Any, rate: float) -> np.ndarray:
     return np.array([scale, drop / scale, rate])
 
 
-@inlined
+@helper(inline=True)
 def scheduled(rate, power, decay, period, t):
     """Rate of step ``t`` (from 0): ``rate * decay**(t / period) / (t + 1)**power``."""
     if power != 0.0:
@@ -129,7 +129,7 @@ def scheduled(rate, power, decay, period, t):
     return rate
 
 
-@inlined
+@helper(inline=True)
 def announce_row(x):
     """Ask for what says where a sparse row lies, its label and its weight."""
     prefetch(x.data.indptr, x.i)
@@ -137,7 +137,7 @@ def announce_row(x):
     prefetch(x.data.weights, x.i)
 
 
-@inlined
+@helper(inline=True)
 def fetch_row(x):
     """Ask for the beginning of a sparse row; the processor sees the pattern of the rest."""
     start = x.data.indptr[x.i]

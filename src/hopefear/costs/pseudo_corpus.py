@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, linked
+from hopefear.core.component import component, helper
 from hopefear.core.interfaces import Pricing
 
 HOPE, PREDICTION, ORACLE = 0, 1, 2
@@ -83,7 +83,7 @@ class PseudoCorpus(NamedTuple):
 PseudoCorpus.choices = {"enters": ("hope", "prediction", "oracle")}  # type: ignore[attr-defined]
 
 
-@linked
+@helper
 def gain(background, counts):
     """BLEU of the pseudo-corpus with one candidate more, times its reference length."""
     matched, total = 1.0, 1.0

@@ -7,10 +7,8 @@ import os
 import stat
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,9 +17,6 @@ from hopefear.data.sources import BOM, MAX_LINE_BYTES, open_bytes
 from hopefear.errors import HopefearError, InputError
 
 MAX_LISTED = 100
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass
@@ -155,71 +150,6 @@ def fill_blocks(
             if rest > len(buffer) - PADDING:  # behind a long line, for which another one grew
                 buffer = np.empty(rest + PADDING, np.uint8)
             buffer[:rest] = np.frombuffer(tail, np.uint8)
-
-
-def in_order(
-    items: Iterator[Item], work: Callable[[Item], Result], n_jobs: int
-) -> Iterator[Result]:
-    """Yield ``work(item)`` for every item, in their order; other threads work ahead.
-
-    Items are taken by the thread that asks for results, `ahead` of them at most before they are
-    asked for; where it would have to wait, it works too. What taking one raises comes in its place,
-    behind the results of those before it.
-
-    Parameters
-    ----------
-    items : iterator
-        What there is to do.
-    work : callable
-        Called from other threads too, unless ``n_jobs`` is 1.
-    n_jobs : int
-        Threads, the calling one among them.
-
-    Examples
-    --------
-    >>> list(in_order(iter("abc"), str.upper, 2))
-    ['A', 'B', 'C']
-    """
-    if n_jobs == 1:
-        yield from map(work, items)
-        return
-    waiting: deque[tuple[Any, Future[Result]]] = deque()
-    more = True
-    with ThreadPoolExecutor(n_jobs - 1) as pool:
-        while more or waiting:
-            while more and len(waiting) <= ahead(n_jobs):
-                try:
-                    item = next(items)
-                except StopIteration:
-                    more = False
-                except Exception as error:
-                    more = False
-                    waiting.append((None, Future()))
-                    waiting[-1][1].set_exception(error)
-                else:
-                    waiting.append((item, pool.submit(work, item)))
-            for k, (item, task) in enumerate(waiting):
-                if waiting[0][1].done():
-                    break
-                if task.cancel():  # nobody has begun it
-                    waiting[k] = item, _done(work, item)
-            if waiting:
-                yield waiting.popleft()[1].result()
-
-
-def _done(work: Callable[[Item], Result], item: Item) -> Future[Result]:
-    """The outcome of ``work(item)``."""
-    task: Future[Result] = Future()
-    try:
-        task.set_result(work(item))
-    except Exception as error:
-        task.set_exception(error)
-    return task
-
-
-def ahead(n_jobs: int) -> int:
-    """Items that `in_order` takes before the result of the one in use is given up."""
-    return n_jobs if n_jobs > 1 else 0
 
 
 def file_size(path: str | os.PathLike[str]) -> int:

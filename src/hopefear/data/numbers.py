@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.core.component import inlined, kernel, lean
+from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import first_byte, load8, same_bytes
 
 # Values beyond this are refused: sums of their squares must fit float32.
@@ -25,14 +25,14 @@ _MINUS, _POINT, _SPACE, _NEWLINE = np.uint64(45), np.uint64(46), np.uint64(32), 
 _BYTE = np.uint64(255)
 
 
-@inlined
+@helper(inline=True)
 def count_digits(word):
     """How many of the eight bytes of a word are digits before the first that is none."""
     word ^= _ZEROS
     return first_byte(((word + _ABOVE_NINE) | word) & _TOP_BITS)
 
 
-@inlined
+@helper(inline=True)
 def token_end(text, i):
     """Position of the first byte from i on that is a space, a newline or below them.
 
@@ -46,13 +46,13 @@ def token_end(text, i):
         i += 16
 
 
-@inlined
+@helper(inline=True)
 def _blanks(word):
     """Marks of the bytes up to the space; behind the first there may be others."""
     return (word - _ABOVE_BLANK) & ~word & _TOP_BITS
 
 
-@inlined
+@helper(inline=True)
 def whole_number(word, count):
     """The number that the first ``count`` bytes of a word spell, 1 to 8 digits."""
     # Digits move to the end of the word, behind zeros; then pairs, fours and eights are joined.
@@ -63,7 +63,7 @@ def whole_number(word, count):
     return (low + high) >> np.uint64(32)
 
 
-@inlined
+@helper(inline=True)
 def parse_plain(text, i):
     """``(value, position behind it)`` of a number like ``3``, ``120``, ``-0.5772`` before a space.
 
@@ -187,7 +187,7 @@ def is_blank(c):
     return c == 32 or c == 9 or c == 13 or c == 11 or c == 12
 
 
-@lean
+@kernel(refcount=False)
 def find_words(text, newlines, before, begins, ends):
     """Note where lines end, how many words begin before that, and where words begin and end.
 
@@ -213,7 +213,7 @@ def find_words(text, newlines, before, begins, ends):
     return word
 
 
-@lean
+@kernel(refcount=False)
 def find_columns(text, marks, offsets, longest, most, lines, starts, begins, ends):
     """Where the fields of a tidy file of columns are; numbers of tokens, sentences and columns.
 
@@ -270,7 +270,7 @@ def find_columns(text, marks, offsets, longest, most, lines, starts, begins, end
     return tokens, sentences, width, separator
 
 
-@inlined
+@helper(inline=True)
 def _begins_with(text, i, marks, offsets):
     for m in range(len(offsets) - 1):
         size = offsets[m + 1] - offsets[m]

@@ -12,15 +12,14 @@ import numpy as np
 from hopefear.core.arrays import Growing
 from hopefear.core.component import kernel
 from hopefear.core.hashing import load8
+from hopefear.core.parallel import n_ahead, parallel
 from hopefear.data.files import (
     BLOCK_BYTES,
     ReadReport,
-    ahead,
     check_on_error,
     count_lines,
     file_size,
     fill_blocks,
-    in_order,
     line_of,
     require_rows,
 )
@@ -253,7 +252,7 @@ def raw_blocks(
     n_jobs = n_jobs if size > block_bytes else 1
 
     def texts() -> Iterator[_Block]:
-        n_buffers, done = ahead(n_jobs) + 1, 0
+        n_buffers, done = n_ahead(n_jobs) + 1, 0
         blocks = cycle([_Block(name) for _ in range(n_buffers)])
         for buffer, length, first_line in fill_blocks(path, block_bytes, n_buffers=n_buffers):
             if watch is not None:
@@ -271,7 +270,7 @@ def raw_blocks(
     def parse(block: _Block) -> _Parsed:
         return block.parsed(require_labels, on_error, known)
 
-    for rows, counts, error in in_order(texts(), parse, n_jobs):
+    for rows, counts, error in parallel(texts(), parse, n_jobs):
         report.add(counts)
         if rows is not None:
             yield rows

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.core.component import inlined, kernel, prefetch
+from hopefear.core.component import helper, kernel, prefetch
 from hopefear.core.hashing import (
     entry_at,
     entry_key,
@@ -58,7 +58,7 @@ def _kinds() -> np.ndarray:
 _KIND = _kinds()
 
 
-@inlined
+@helper(inline=True)
 def character(text, i):
     """``(kind, bytes)`` of what stands at i."""
     kind = _KIND[text[i]]
@@ -71,7 +71,7 @@ def character(text, i):
     return WORD, 1
 
 
-@inlined
+@helper(inline=True)
 def fold(text, i, end):
     """ASCII letters of ``text[i:end]`` to lower case, in place."""
     for k in range(i, end):
@@ -79,7 +79,7 @@ def fold(text, i, end):
         text[k] = c | np.uint8(32) if np.uint8(c - np.uint8(65)) < 26 else c
 
 
-@inlined
+@helper(inline=True)
 def next_token(text, i, end, marks):
     """``(where the next token begins, position behind it)``; begin = end: none."""
     begin = i
@@ -111,7 +111,7 @@ def next_token(text, i, end, marks):
     return begin, end
 
 
-@inlined
+@helper(inline=True)
 def find_tokens(text, i, end, lower, marks, begins, sizes):
     """Find the tokens of ``text[i:end]``, folded if ``lower``; how many there are."""
     if lower:
@@ -126,7 +126,7 @@ def find_tokens(text, i, end, lower, marks, begins, sizes):
         count += 1
 
 
-@inlined
+@helper(inline=True)
 def split_line(text, i):
     """``(code, tab, end of text, next line)`` of the line at i."""
     tab = -1
@@ -143,7 +143,7 @@ def split_line(text, i):
     return (DONE if tab > i else NO_LABEL), tab, end, following
 
 
-@inlined
+@helper(inline=True)
 def text_line(text, i, bare):
     """As split_line; where ``bare``, labels may be missing, and the tab stands before the text."""
     code, tab, end, following = split_line(text, i)
@@ -221,7 +221,7 @@ def count_ngrams(
     return DONE, i, rows
 
 
-@inlined
+@helper(inline=True)
 def longer_entries(tables, tokens, entries, hashes, k, count, grow):
     """From the entries of the (k - 1)-grams that end at each token to those of the k-grams."""
     # From the end on, so that what stands before a token is still the shorter n-gram.
@@ -240,7 +240,7 @@ def longer_entries(tables, tokens, entries, hashes, k, count, grow):
                 prefetch(tables.seen, 2 * entries[t])
 
 
-@inlined
+@helper(inline=True)
 def count_entries(seen, row, entries, columns, values, place):
     """Add the entries of a row to it, the first time with a new place; the next free place."""
     for t in range(len(entries)):
@@ -258,7 +258,7 @@ def count_entries(seen, row, entries, columns, values, place):
     return place
 
 
-@inlined
+@helper(inline=True)
 def label_code(labels, text, i, tab):
     """Number of the label ``text[i:tab]``, -1 for none."""
     if tab <= i:
@@ -266,7 +266,7 @@ def label_code(labels, text, i, tab):
     return token_at(labels, text, i, tab - i, text_hash(text, i, tab - i), True)
 
 
-@inlined
+@helper(inline=True)
 def has_room(tables, labels, columns, place, length, order, grow):
     """Whether the arrays can take whatever a line of this length may hold."""
     if place + order * length > len(columns):
@@ -362,7 +362,7 @@ def hash_ngrams(
 _BLANK = 32
 
 
-@inlined
+@helper(inline=True)
 def pad(text, begin, end, word):
     """Copy a token to ``word`` with a blank before and behind it; the size of both and it."""
     size = min(end - begin, MAX_TOKEN)
@@ -373,7 +373,7 @@ def pad(text, begin, end, word):
     return size + 2
 
 
-@inlined
+@helper(inline=True)
 def char_spans(word, size, low, high, begins, sizes):
     """Where the n-grams of ``low`` to ``high`` characters lie in a padded token; how many."""
     count = 0

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import inlined, kernel
+from hopefear.core.component import helper, kernel
 from hopefear.errors import HopefearError
 
 
@@ -141,7 +141,7 @@ def _scan(text, offsets, starts, spans, nodes, codes, places):
     return tokens
 
 
-@inlined
+@helper(inline=True)
 def _scan_tree(text, p, stop, first, first_token, spans, nodes):
     label_begins, label_ends, word_begins, word_ends, tags = spans
     parents, nexts, begins, ends = nodes
@@ -191,19 +191,19 @@ def _scan_tree(text, p, stop, first, first_token, spans, nodes):
             return UNCLOSED, label_begins[first + node] - 1, 0, 0
 
 
-@inlined
+@helper(inline=True)
 def _white(byte):
     return byte == 32 or 9 <= byte <= 13
 
 
-@inlined
+@helper(inline=True)
 def _skip(text, p, stop):
     while p < stop and _white(text[p]):
         p += 1
     return p
 
 
-@inlined
+@helper(inline=True)
 def _word_end(text, p, stop):
     while p < stop and text[p] != _OPEN and text[p] != _CLOSE and not _white(text[p]):
         p += 1
@@ -405,7 +405,7 @@ def _width(*parts: Trees) -> int:
     return width
 
 
-@inlined
+@helper(inline=True)
 def _positions(rows, t, roles, positions):
     """Where each token stands once those with deleted tags are gone; the number that is left."""
     left, token = 0, 0
@@ -418,7 +418,7 @@ def _positions(rows, t, roles, positions):
     return left
 
 
-@inlined
+@helper(inline=True)
 def _brackets(rows, t, roles, positions, width, keys):
     """Sorted ``(label, begin, end)`` of the brackets of a tree, each as one number."""
     size = 0
@@ -432,7 +432,7 @@ def _brackets(rows, t, roles, positions, width, keys):
     return size
 
 
-@inlined
+@helper(inline=True)
 def _shared(a, m, b, n):
     i, j, shared = 0, 0, 0
     while i < m and j < n:
@@ -445,7 +445,7 @@ def _shared(a, m, b, n):
     return shared
 
 
-@inlined
+@helper(inline=True)
 def _crossing(a, m, b, n, width):
     """Brackets of b that cross one of a."""
     count = 0
@@ -499,7 +499,7 @@ def _evaluate(gold, trees, of, ours, theirs, our_words, their_words, width, room
         row[TAGS], row[WORDS], row[VALID] = tags, left, 1
 
 
-@inlined
+@helper(inline=True)
 def _tags_right(gold, g, trees, t, ours, theirs, our_words, their_words):
     """Words with the gold tag among those left; -1 where the words differ."""
     right = 0

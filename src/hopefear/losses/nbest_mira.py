@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, linked
+from hopefear.core.component import component, helper
 from hopefear.core.interfaces import Loss
 from hopefear.costs.hamming import Hamming
 
@@ -113,7 +113,7 @@ class NBestMIRA(NamedTuple):
         return moves
 
 
-@linked
+@helper
 def solve(products, short, alpha, count, highest, lowest, rounds):
     """Hildreth's method: bring one constraint after the other to equality, within the bounds.
 

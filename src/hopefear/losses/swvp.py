@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, inlined, interface, linked, python_only, required
+from hopefear.core.component import component, helper, interface, python_only, required
 from hopefear.core.interfaces import Loss
 from hopefear.errors import HopefearError
 
@@ -268,7 +268,7 @@ SWVP.choices = {  # type: ignore[attr-defined]
 SWVP.parts = {"inference": {"argmax": Argmax, "search": Search}}  # type: ignore[attr-defined]
 
 
-@linked
+@helper
 def mixed_margins(loss, structure, x, work, count, places):
     """Margins of gold over the m_J; forbidden ones are left out. Returns how many there are."""
     found, kept = work.pad, 0
@@ -283,7 +283,7 @@ def mixed_margins(loss, structure, x, work, count, places):
     return kept
 
 
-@linked
+@helper
 def list_sets(loss, structure, x, y, found, places):
     """Write down all J whose m_J differs from gold; returns (how many, size of JJ)."""
     count, sets, jj = 0, places, loss.jj
@@ -320,7 +320,7 @@ def list_sets(loss, structure, x, y, found, places):
     return count, sets if jj in (SINGLE, SEGMENTS) else count
 
 
-@linked
+@helper
 def take(loss, structure, x, found, k, places):
     """Mark the positions of the k-th J; returns how many there are."""
     first, last = found.first[k], found.last[k]
@@ -346,7 +346,7 @@ def take(loss, structure, x, found, k, places):
     return size
 
 
-@linked
+@helper
 def in_tree_set(jj, structure, x, k, t):
     """Whether t has an arc of length k + 1, or, of subtrees, is k or below it."""
     if jj == LENGTHS:
@@ -358,7 +358,7 @@ def in_tree_set(jj, structure, x, k, t):
     return t == k
 
 
-@linked
+@helper
 def weigh(loss, found, count, sets):
     """Fill gamma, which sums to 1 but as WMR is printed; returns how many J are usable."""
     usable, largest = 0, 0.0
@@ -391,7 +391,7 @@ def weigh(loss, found, count, sets):
     return usable
 
 
-@linked
+@helper
 def sort_margins(margins, order, count):
     """Put 0 .. count - 1 in order, the largest margin first and the first of equals (a heap)."""
     for k in range(count):
@@ -403,7 +403,7 @@ def sort_margins(margins, order, count):
         _sift(margins, order, 0, end)
 
 
-@linked
+@helper
 def _sift(margins, order, top, end):
     """Let the one at ``top`` sink below all that come after it in order."""
     while 2 * top + 1 < end:
@@ -416,13 +416,13 @@ def _sift(margins, order, top, end):
         top = child
 
 
-@inlined
+@helper(inline=True)
 def _comes_first(margins, j, k):
     a, b = abs(margins[j]), abs(margins[k])
     return a > b or (a == b and j < k)
 
 
-@linked
+@helper
 def condition_broken(found, count):
     """Whether gold leads the mixture of the m_J, by more than the sum rounds: against (2)."""
     mixture, size = 0.0, 0.0
@@ -433,7 +433,7 @@ def condition_broken(found, count):
     return mixture > 1e-12 * size
 
 
-@linked
+@helper
 def exclude(loss, found, count):
     """Leave out the m_J of the largest margins until condition (2) holds; returns how many stay."""
     # The sum is made anew each time: without a term that was nearly all of it, it would be noise.
@@ -453,7 +453,7 @@ def exclude(loss, found, count):
     return stay
 
 
-@inlined
+@helper(inline=True)
 def counts_for(loss, margin):
     """Whether the approach uses an m_J of this margin."""
     return loss.approach == BALANCED or (margin <= 0.0) == (loss.approach == AGGRESSIVE)

@@ -7,10 +7,7 @@ weights out, and structures and losses need not know that a network is behind th
 from __future__ import annotations
 
 import contextlib
-import functools
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -19,6 +16,7 @@ import numpy as np
 from hopefear.core.arrays import frozen_as
 from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import Row, Structure
+from hopefear.core.parallel import parallel
 from hopefear.core.workspace import Example, Plain
 from hopefear.data.lists.dataset import DTYPES as LIST_TYPES
 from hopefear.data.lists.dataset import ListRows
@@ -149,7 +147,8 @@ def losses_of(
         batch_losses(structure, loss, weights, batch.rows, *block, work, row, values)
         spares.append((room, work))
 
-    in_parallel(run, blocks_of(batch.load, n_jobs))
+    for _ in parallel(blocks_of(batch.load, n_jobs), run, n_jobs):
+        pass
     return values, batch.views(own, tables.reshape(n, -1))
 
 
@@ -164,22 +163,6 @@ def blocks_of(load: np.ndarray, n: int) -> list[tuple[int, int]]:
     cuts = np.searchsorted(load, np.linspace(0, load[-1], n + 1))
     cuts[0], cuts[-1] = 0, load.size - 1
     return [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
-
-
-def in_parallel(run: Callable[[tuple[int, int]], None], blocks: list[tuple[int, int]]) -> None:
-    """Do all blocks at once; the first in this thread."""
-    others = [_pool().submit(run, block) for block in blocks[1:]]
-    try:
-        run(blocks[0])
-    finally:
-        wait(others)
-    for other in others:
-        other.result()
-
-
-@functools.cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="hopefear")
 
 
 def _space(batch: Batch, loss: Any, spares: list[Any]) -> tuple[tuple[int, ...], Any]:

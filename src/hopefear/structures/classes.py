@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, interface, linked, python_only, required
+from hopefear.core.component import component, helper, interface, python_only, required
 from hopefear.core.interfaces import Structure
 from hopefear.core.workspace import Workspace, announce_row, fetch_row
 
@@ -171,7 +171,7 @@ class Classes:
         return max(0.0, value)
 
 
-@linked
+@helper
 def highest(points, gold):
     """The class of the highest number; of equal ones the first, but gold last."""
     best = 1 if gold == 0 else 0
@@ -181,7 +181,7 @@ def highest(points, gold):
     return np.int64(gold) if points[gold] > points[best] else best
 
 
-@linked
+@helper
 def share_out(structure, theta, sharp, shares):
     """Set ``shares`` to ``exp(sharp * (score - best score))``; returns the best class."""
     top = 0

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, linked
+from hopefear.core.component import component, helper
 from hopefear.core.interfaces import UNRIVALLED, Structure
 from hopefear.core.workspace import Workspace
 from hopefear.costs.given import Given
@@ -237,13 +237,13 @@ class NBest(NamedTuple):
             local[: data.scopes[x.i + 1] - data.scopes[x.i]] = 0.0
 
 
-@linked
+@helper
 def size(x):
     """Number of candidates."""
     return x.data.starts[x.i + 1] - x.data.starts[x.i]
 
 
-@linked
+@helper
 def gold(structure, x, theta):
     """The candidate to learn."""
     best = np.int64(x.data.oracles[x.i])
@@ -256,7 +256,7 @@ def gold(structure, x, theta):
     return best
 
 
-@linked
+@helper
 def rival(structure, x, best, c):
     """Whether candidate ``c`` should lose against gold."""
     if structure.tied:
@@ -265,7 +265,7 @@ def rival(structure, x, best, c):
     return c != best
 
 
-@linked
+@helper
 def highest(points, n):
     """Position of the highest number; of equal ones the first."""
     best = 0
@@ -275,14 +275,14 @@ def highest(points, n):
     return best
 
 
-@linked
+@helper
 def price(x, cost, best, c):
     """What candidate ``c`` costs more than gold."""
     start = x.data.starts[x.i]
     return cost.price(x.data.costs[start + best], x.data.costs[start + c])
 
 
-@linked
+@helper
 def foremost(structure, x, best, points):
     """Position of the highest number; of equal ones a rival of gold comes first."""
     top = 0
@@ -295,7 +295,7 @@ def foremost(structure, x, best, points):
     return top
 
 
-@linked
+@helper
 def pick(structure, x, theta, best, n):
     """Leave the ``n`` highest charged candidates in ``picks``; the charges are used up."""
     count = min(n, size(x))
@@ -307,7 +307,7 @@ def pick(structure, x, theta, best, n):
     return count
 
 
-@linked
+@helper
 def shares(x, theta, sharp):
     """Leave ``exp(sharp * (score - best score))`` in ``charged``; returns their sum."""
     points, n = theta.points, size(x)
@@ -318,7 +318,7 @@ def shares(x, theta, sharp):
     return total
 
 
-@linked
+@helper
 def add_up(x, mu):
     """Add the features of all candidates, by their weights, into ``local``."""
     data, local, start = x.data, mu.local, x.data.starts[x.i]
@@ -329,7 +329,7 @@ def add_up(x, mu):
                 local[np.uint64(data.columns[e])] += coef * data.values[e]
 
 
-@linked
+@helper
 def along(data, candidate, local):
     """Inner product of a candidate with a direction."""
     total = 0.0

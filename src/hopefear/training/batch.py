@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from hopefear.core.checks import check_parameters
 from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import describe
+from hopefear.core.parallel import parallel
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import CombinationError, ModelError
 from hopefear.losses.log import Log
@@ -253,9 +253,6 @@ class BatchTrainer(WholeTrainer):
             "evaluations": self.search.evaluations,
         }
 
-    def close(self) -> None:
-        self.objective.close()
-
 
 class LossObjective:
     """The sum of a loss over all examples, plus ``l2`` times the squared length of the weights.
@@ -280,8 +277,8 @@ class LossObjective:
         cuts = np.searchsorted(ends, np.linspace(0, values[-1], _PARTS + 1))
         cuts[0], cuts[-1] = 0, rows.weights.size
         self._blocks = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
-        self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
-        self._spare = [structure.workspace(rows, loss, np.float64) for _ in range(max(1, n_jobs))]
+        self._n_jobs = max(1, n_jobs)
+        self._spare = [structure.workspace(rows, loss, np.float64) for _ in range(self._n_jobs)]
 
     def __call__(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         g, loss, mistakes = np.zeros(self.n), 0.0, 0.0
@@ -293,8 +290,7 @@ class LossObjective:
             self._spare.append(space)
             return row, totals
 
-        each = map if self._pool is None else self._pool.map
-        for row, totals in each(work, self._blocks):
+        for row, totals in parallel(self._blocks, work, self._n_jobs):
             g -= row
             loss += totals[0]
             mistakes += totals[1]
@@ -311,12 +307,6 @@ class LossObjective:
     def gather(self, weights: np.ndarray) -> np.ndarray:
         """The weights in float64."""
         return np.asarray(weights, np.float64)
-
-    def close(self) -> None:
-        """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
 
 
 @component(Row)

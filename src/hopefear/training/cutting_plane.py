@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.checks import check_parameters
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import CombinationError, ModelError
 from hopefear.storage import array_of
@@ -415,7 +415,7 @@ def sweep(starts, order, ptr, columns, entries, b, squares, alpha, rest, w, l2, 
     return total
 
 
-@linked
+@helper
 def product(ptr, columns, entries, k, vector):
     """Inner product of a plane's direction with a vector."""
     total = 0.0
@@ -424,7 +424,7 @@ def product(ptr, columns, entries, k, vector):
     return total
 
 
-@linked
+@helper
 def spread(ptr, columns, entries, k, factor, vector):
     """Add so many times a plane's direction to a vector."""
     for e in range(ptr[k], ptr[k + 1]):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, kernel, lean, linked
+from hopefear.core.component import component, helper, kernel
+from hopefear.core.parallel import parallel
 from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
@@ -149,12 +149,8 @@ class Decoder:
         def run(structure, which):
             return work(structure, self._space(rows, structure, which, depth), which)
 
-        blocks = list(_blocks(rows, self.n_jobs))
-        if len(blocks) > 1:
-            with ThreadPoolExecutor(len(blocks)) as pool:
-                failed = list(pool.map(lambda which: run(self.structure, which), blocks))
-        else:
-            failed = [run(self.structure, which) for which in blocks]
+        blocks = _blocks(rows, self.n_jobs)
+        failed = list(parallel(blocks, lambda which: run(self.structure, which), self.n_jobs))
         again = np.concatenate(failed) if failed else np.empty(0, np.int64)
         limits = self.structure.limits
         if again.size and limits.step.size:  # a beam may have lost all that is allowed
@@ -278,7 +274,7 @@ def _blocks(rows: Any, n: int) -> Iterator[np.ndarray]:
             yield block
 
 
-@lean
+@kernel(refcount=False)
 def tag_all(structure, weights, data, which, theta, out, scores):
     """Best labels of the sequences ``which``."""
     for i in which:
@@ -291,7 +287,7 @@ def tag_all(structure, weights, data, which, theta, out, scores):
             out[start + t] = theta.path[t]
 
 
-@lean
+@kernel(refcount=False)
 def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores, totals, counts):
     """The ``n`` best of the sequences ``which``, and their log partition sums."""
     for i in which:
@@ -311,7 +307,7 @@ def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores,
         totals[i] = log_z(chain_shape(structure), T, theta.scores, theta.forward)
 
 
-@lean
+@kernel(refcount=False)
 def total_all(structure, weights, data, which, theta, inverse, gold, totals):
     """Log partition sums of the sequences ``which``, and scores of the labels in the data.
 
@@ -331,7 +327,7 @@ def total_all(structure, weights, data, which, theta, inverse, gold, totals):
             gold[i] = path_score(chain_shape(structure), T, theta.scores, data.labels, start)
 
 
-@lean
+@kernel(refcount=False)
 def marginals_all(structure, weights, data, which, theta, inverse, means, out, totals):
     """Label probabilities of the sequences ``which``."""
     width = structure.width
@@ -346,7 +342,7 @@ def marginals_all(structure, weights, data, which, theta, inverse, means, out, t
                 out[start + t, c] = means.nodes[t * width + c]
 
 
-@linked
+@helper
 def cool(structure, scores, T, inverse):
     """Divide scores by the temperature."""
     if inverse != 1.0:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import ModelError
 from hopefear.storage import array_of
@@ -288,7 +288,7 @@ def step_blocks(
     return order.size
 
 
-@linked
+@helper
 def step_length(left, square, l2):
     """The best step, given what is left to gain and the squared length of the direction."""
     if left <= 0.0:
@@ -296,7 +296,7 @@ def step_length(left, square, l2):
     return min(1.0, 2.0 * l2 * left / square) if square > 0.0 else 1.0
 
 
-@linked
+@helper
 def account(averaging, books, b, i, change):
     """Enter a step in the books; returns the weight of all steps before it in the average."""
     b[i] += change
@@ -308,7 +308,7 @@ def account(averaging, books, b, i, change):
     return 0.5 * (books[0] - 1.0) * books[0]
 
 
-@linked
+@helper
 def keep(row, length, i, first, size, columns, entries, used):
     """Move the row of an example by the direction in ``row``, which begins with its columns."""
     old, count, start = size[i], row.filled[0], used[0]

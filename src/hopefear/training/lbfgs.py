@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
 from hopefear.errors import HopefearError, ModelError
 from hopefear.storage import array_of
 
@@ -340,7 +340,7 @@ def _inner(history, vectors, total):
                 total[k, c] += _product(a, vectors[c, first : first + _BLOCK])
 
 
-@linked
+@helper
 def _product(a, b):
     # Four sums, because an addition must wait for the one before it.
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0

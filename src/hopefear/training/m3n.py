@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, kernel, linked
+from hopefear.core.component import component, helper, kernel
 from hopefear.core.interfaces import Row
 from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.errors import CombinationError, ModelError
@@ -202,13 +202,13 @@ def step_marginals(
     return order.size
 
 
-@linked
+@helper
 def score_of(theta, nodes, q):
     """Score of a part."""
     return np.float64(theta.nodes[q]) if q < nodes else np.float64(theta.edges[q - nodes])
 
 
-@linked
+@helper
 def gather(chain, mu, nodes, row):
     """Put the weights of all parts into a row."""
     for q in range(nodes):
@@ -220,7 +220,7 @@ def gather(chain, mu, nodes, row):
             row.put(np.uint64(nodes + q), mu.edges[q])
 
 
-@linked
+@helper
 def take_off(chain, mu, nodes, q, amount):
     """Take something off the weight of a part."""
     if q < nodes:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.checks import check_parameters
-from hopefear.core.component import component, linked
+from hopefear.core.component import component, helper
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import check_part, check_served, describe
 from hopefear.errors import CombinationError, ModelError
@@ -137,9 +137,6 @@ class MarginTrainer(WholeTrainer):
         self.dual, evaluations = finite_array(arrays, "dual", (2,)).tolist()
         self.evaluations = int(evaluations)
 
-    def close(self) -> None:
-        self.objective.close()
-
 
 def share_left(value: float, dual: float) -> float:
     """What may be left to gain, as a share of the value.
@@ -194,7 +191,7 @@ def new_gathered(n: int) -> Gathered:
     )
 
 
-@linked
+@helper
 def empty(row):
     """Make a row zero again."""
     for k in range(row.filled[0]):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.averages import leave_line, start_afresh, totals_now
-from hopefear.core.component import component, lean
+from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner, check_served, describe
 from hopefear.core.memory import aligned, use_up, zeros
@@ -70,7 +70,7 @@ class Mover(NamedTuple):
         self.readout.touch(self.memory, self.books, j, g, m0, r0, f0, m1, r1, f1)
 
 
-@lean
+@kernel(refcount=False)
 def learn(structure, loss, rule, readout, state, memory, data, order, work, tally, outcome, always):
     """Learn from ``order`` until it ends or the books must be settled; returns how far it came.
 
@@ -119,7 +119,7 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
     return order.size
 
 
-@lean
+@kernel(refcount=False)
 def settle(rule, readout, state, memory, n):
     """Credit every coordinate with the closed ticks; rebase lines when the clock is worn."""
     worn = rule.worn(state)
@@ -133,7 +133,7 @@ def settle(rule, readout, state, memory, n):
         rule.restart(state.clock)
 
 
-@lean
+@kernel(refcount=False)
 def read_last(rule, state, out):
     """The weights of the present tick."""
     weights = rule.reading(state)
@@ -141,7 +141,7 @@ def read_last(rule, state, out):
         out[j] = weights.at(j)
 
 
-@lean
+@kernel(refcount=False)
 def read_sum(rule, state, account, lived, factor, first, out):
     """``factor`` times the sum of weights over all closed ticks and ``lived`` times the present.
 
@@ -157,7 +157,7 @@ def read_sum(rule, state, account, lived, factor, first, out):
         out[j - first] = factor * total
 
 
-@lean
+@kernel(refcount=False)
 def support(rule, state, n):
     """(number of non-zero weights, sum of their sizes) of the present tick."""
     weights = rule.reading(state)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from hopefear.core.component import apart, kernel
+from hopefear.core.component import kernel, shared_kernel
+from hopefear.core.parallel import parallel
 from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
@@ -166,19 +166,14 @@ def on_threads(
 
     def run(block):
         theta = structure.search_space(rows, which=block, **space)
-        with np.errstate(over="ignore"):  # hashes go round; uncompiled, a thread would warn
-            for first in range(0, block.size, _TOGETHER):
-                some = block[first : first + _TOGETHER]
-                work(theta, some)
-                stretch.advance(some.size)
+        for first in range(0, block.size, _TOGETHER):
+            some = block[first : first + _TOGETHER]
+            work(theta, some)
+            stretch.advance(some.size)
 
     with stage(name, which.size, "sentences") as stretch:
-        if len(blocks) > 1:
-            with ThreadPoolExecutor(len(blocks)) as pool:
-                list(pool.map(run, blocks))
-        else:
-            for block in blocks:
-                run(block)
+        for _ in parallel(blocks, run, n_jobs):
+            pass
 
 
 def decoder_of(structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1) -> Any:
@@ -232,7 +227,7 @@ def sum_all(structure, weights, data, which, theta, inverse, gold, totals, arcs)
                 arcs[first + a] = theta.means.arcs[a]
 
 
-@apart
+@shared_kernel
 def cool(scores, arcs, n, inverse):
     """Multiply the scores of second-order parts."""
     count = arcs.first[n + 1]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, interface, kernel, linked, required
+from hopefear.core.component import component, helper, interface, kernel, required
 from hopefear.core.interfaces import Row
 from hopefear.core.workspace import Example
 
@@ -172,7 +172,7 @@ def count_votes(ballot, parts, lines, drops, survived, entries, votes):
     return True
 
 
-@linked
+@helper
 def enter_changes(uses, ends, lines, cursors, c, start, stop, changes, moved):
     """Add what the lines of a coordinate change at the predictors from ``start`` to ``stop``."""
     first, last = cursors.first[c], np.uint64(cursors.stop[c])

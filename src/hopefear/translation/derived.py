@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
-from hopefear.core.component import inlined, kernel
-from hopefear.core.hashing import StringTable, mix
+from hopefear.core.component import helper, kernel
+from hopefear.core.hashing import StringTable, key_slot, mix
 from hopefear.data.files import PADDING
 from hopefear.data.moses.lists import NamedEntries, Pile, TuningLists
 from hopefear.data.moses.words import NEWLINE, split_lines
@@ -378,7 +378,7 @@ def write_lines(text, offsets, lines):
         p += 1
 
 
-@inlined
+@helper(inline=True)
 def number_grams(words, ptr, first, last, orders, grams):
     """Number the n-grams of the candidates ``first .. last - 1``; how many there are.
 
@@ -389,16 +389,13 @@ def number_grams(words, ptr, first, last, orders, grams):
         size *= 2
     slots = grams.slots[:size]
     slots[:] = 0
-    mask = np.uint64(size - 1)
     n, e = 0, 0
     for c in range(first, last):
         for k in range(ptr[c], ptr[c + 1]):
             h = np.uint64(0)
             for m in range(min(orders, ptr[c + 1] - k)):
                 h = mix(h, words[k + m])
-                slot = h & mask
-                while slots[slot] != 0 and grams.keys[slots[slot] - 1] != h:
-                    slot = (slot + np.uint64(1)) & mask
+                slot = key_slot(slots, grams.keys, h)
                 if slots[slot] == 0:
                     grams.keys[n] = h
                     grams.first[n] = k
@@ -411,7 +408,7 @@ def number_grams(words, ptr, first, last, orders, grams):
     return n
 
 
-@inlined
+@helper(inline=True)
 def occurrences(size, orders):
     """How many n-grams so many words have."""
     total = 0
@@ -485,7 +482,7 @@ def telling(words, ptr, starts, orders, grams, tally, out):
     return size
 
 
-@inlined
+@helper(inline=True)
 def count_grams(ptr, first, last, orders, n, grams, tally):
     """Count the n-grams of each candidate, in order of appearance."""
     tally.having[:n] = 0

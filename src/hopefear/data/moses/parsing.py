@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import inlined, kernel
-from hopefear.core.hashing import mix
+from hopefear.core.component import helper, kernel
+from hopefear.core.hashing import key_slot, mix
 from hopefear.data.files import ReadReport, fill_blocks, line_of
 from hopefear.data.moses.words import NEWLINE, at_bars, check_text, split_words
 from hopefear.data.numbers import (
@@ -176,7 +176,7 @@ def parse_features(text, i, layout, out, row):
     return DONE, i, named, -1
 
 
-@inlined
+@helper(inline=True)
 def parse_value(text, i):
     """``(code, position, value)`` of the number behind blanks; WIDTH where none comes."""
     i = skip(text, i)
@@ -192,7 +192,7 @@ def parse_value(text, i):
     return DONE, after, value
 
 
-@inlined
+@helper(inline=True)
 def has_value(text, i):
     """Whether another number comes."""
     i = skip(text, i)
@@ -202,7 +202,7 @@ def has_value(text, i):
     return text[token_end(text, i) - 1] != _EQUALS
 
 
-@inlined
+@helper(inline=True)
 def skip(text, i):
     """Position behind blanks."""
     while is_blank(text[i]):
@@ -210,7 +210,7 @@ def skip(text, i):
     return i
 
 
-@inlined
+@helper(inline=True)
 def token_end(text, i):
     """Position of the blank or newline behind a token."""
     while not (is_blank(text[i]) or text[i] == NEWLINE):
@@ -218,7 +218,7 @@ def token_end(text, i):
     return i
 
 
-@inlined
+@helper(inline=True)
 def is_name(text, i, names, offsets, k):
     """Whether name k stands at ``text[i]``."""
     for p in range(offsets[k], offsets[k + 1]):
@@ -237,7 +237,7 @@ def find_name(text, i, names, offsets):
     return -1
 
 
-@inlined
+@helper(inline=True)
 def has_underscore(text, i, stop):
     """Whether the token has an underscore, as sparse names do."""
     while i < stop and text[i] != _UNDERSCORE:
@@ -274,9 +274,7 @@ def first_of_each(keys, starts, longest, keep):
     for i in range(len(starts) - 1):
         slots[:] = 0
         for c in range(starts[i], starts[i + 1]):
-            slot = np.int64(keys[c] & np.uint64(size - 1))
-            while slots[slot] != 0 and keys[slots[slot] - 1] != keys[c]:
-                slot = (slot + 1) & (size - 1)
+            slot = key_slot(slots, keys, keys[c])
             keep[c] = slots[slot] == 0
             if keep[c]:
                 slots[slot] = c + 1

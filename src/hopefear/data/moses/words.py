@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from hopefear.core.arrays import gathered
-from hopefear.core.component import inlined, kernel
+from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import load8, load_part, mix
 from hopefear.data.files import PADDING, read_blocks
 from hopefear.data.numbers import is_blank
@@ -181,7 +181,7 @@ def split_words(text, i, begins, ends, words, used, bars):
         used += 1
 
 
-@inlined
+@helper(inline=True)
 def word_hash(text, begin, end):
     """A 64-bit hash of ``text[begin:end]``."""
     h = np.uint64(end - begin)
@@ -190,7 +190,7 @@ def word_hash(text, begin, end):
     return h
 
 
-@inlined
+@helper(inline=True)
 def at_bars(text, i):
     """Whether the token at ``text[i]`` is ``|||``."""
     if (load8(text, i) & _THREE) != _BARS:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
 from hopefear.core.workspace import Example
 from hopefear.features.arcs.spelling import HashedArcs
 
@@ -78,7 +78,7 @@ def collect(arcs, data, heads, order, pad, plain, labelled, most, at, counts):
         at[1] = 0
 
 
-@linked
+@helper
 def put(pad, count, keys, counts, which):
     """Append the keys of a pad."""
     for k in range(count):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import apart, component, inlined, kernel, linked
+from hopefear.core.component import component, helper, kernel, shared_kernel
 from hopefear.core.interfaces import ArcFeatures
 from hopefear.features.arcs.templates import (
     BETWEEN,
@@ -138,7 +138,7 @@ def fill_slots(table, keys, step):
         table.numbers[at] = k * step
 
 
-@linked
+@helper
 def keys_of(arcs, family, x, a, b, c, u, v, side, pad):
     """Write the features of words a, b and c into the pad, as numbers; returns how many."""
     known, size = arcs.known, arcs.plain
@@ -150,7 +150,7 @@ def keys_of(arcs, family, x, a, b, c, u, v, side, pad):
     return look_up(known, pad, count) if listed else count
 
 
-@linked
+@helper
 def look_up(known, pad, count):
     """Put numbers in the place of keys, and leave out what is unknown; returns how many stay."""
     mask, kept = known.keys.size - 1, 0
@@ -165,7 +165,7 @@ def look_up(known, pad, count):
     return kept
 
 
-@apart
+@shared_kernel
 def spell(program, family, data, i, a, b, c, u, v, side, size, pad):
     """Write the features of words a, b and c into the pad; returns how many.
 
@@ -221,7 +221,7 @@ def spell(program, family, data, i, a, b, c, u, v, side, size, pad):
     return count
 
 
-@inlined
+@helper(inline=True)
 def _cut(h, mask):
     """The low bits of a sum whose high bits have been spread over them."""
     h ^= h >> np.uint64(32)
@@ -229,7 +229,7 @@ def _cut(h, mask):
     return np.uint32((h >> np.uint64(32)) & mask)
 
 
-@linked
+@helper
 def _fields(code, begin, count, data, base, a, b, c, u, v, values):
     """What stands in every field of the templates."""
     for f in range(count):
@@ -243,14 +243,14 @@ def _fields(code, begin, count, data, base, a, b, c, u, v, values):
             values[f] = (_between(data, base, u, v, column) + np.uint64(1)) * _SPREAD
 
 
-@linked
+@helper
 def _distance(length):
     if length < _DISTANCES.size:
         return _DISTANCES[length]
     return np.uint64(10) if length <= 30 else np.uint64(11)
 
 
-@linked
+@helper
 def _between(data, base, u, v, column):
     """How many marks of punctuation, or words like the first, stand between two; at most 3."""
     low, high, count = min(u, v), max(u, v), 0

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
+from hopefear.core.hashing import find_numbered_slot
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.brackets import Trees
 from hopefear.features.lists.keyed import (
@@ -139,7 +140,7 @@ def _consensus(
         table.slots[:] = 0
 
 
-@linked
+@helper
 def find(rows, k, table):
     """Slot of the bracket of node ``k``."""
     span = (
@@ -150,14 +151,13 @@ def find(rows, k, table):
     mask = np.uint64(table.slots.size - 1)
     h = span * np.uint64(0x9E3779B97F4A7C15)
     slot = (h >> np.uint64(33)) & mask
-    while table.slots[slot] != 0 and table.spans[table.slots[slot] - 1] != span:
-        slot = (slot + np.uint64(1)) & mask
+    slot = find_numbered_slot(table.slots, table.spans, span, slot)
     if table.slots[slot] == 0:
         table.spans[-1] = span  # for whoever takes the slot
     return slot
 
 
-@linked
+@helper
 def hear(rows, c, share, table, n):
     """Add the share of a tree to its brackets; (brackets known, brackets of this tree)."""
     brackets = 0

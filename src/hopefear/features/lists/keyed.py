@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
+from hopefear.core.hashing import key_slot
 
 
 class Keyed(NamedTuple):
@@ -161,16 +162,14 @@ def _relative(starts, indptr, keys, values, scratch, found, out):
         by_candidate(found, used, start, count, out)
 
 
-@linked
+@helper
 def number_keys(keys, first, last, scratch):
     """Number the different keys of a list in order of appearance; returns how many there are."""
     mask = np.uint64(scratch.slots.size - 1)
     n = 0
     for e in range(first, last):
         key = keys[e]
-        slot = (key ^ (key >> np.uint64(32))) & mask
-        while scratch.slots[slot] != 0 and scratch.keys[scratch.slots[slot] - 1] != key:
-            slot = (slot + np.uint64(1)) & mask
+        slot = key_slot(scratch.slots, scratch.keys, key)
         if scratch.slots[slot] == 0:
             scratch.keys[n] = key
             n += 1
@@ -185,7 +184,7 @@ def number_keys(keys, first, last, scratch):
     return n
 
 
-@linked
+@helper
 def order_entries(indptr, start, count, first, last, n, scratch):
     """Sort the entries of a list by key, candidates in their order."""
     heads = scratch.heads
@@ -205,7 +204,7 @@ def order_entries(indptr, start, count, first, last, n, scratch):
     heads[0] = 0
 
 
-@linked
+@helper
 def commonest(values, first, k, count, scratch):
     """Lay out the values of key ``k`` by candidate, and return the commonest."""
     dense, kinds, often = scratch.dense, scratch.kinds, scratch.often
@@ -230,7 +229,7 @@ def commonest(values, first, k, count, scratch):
     return kinds[best]
 
 
-@linked
+@helper
 def by_candidate(found, used, start, count, out):
     """Write the differences of a list, sorted by candidate."""
     indptr = out.indptr

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.arrays import Strings, Texts
-from hopefear.core.component import kernel, lean
+from hopefear.core.component import kernel
 from hopefear.core.hashing import mix
 from hopefear.core.stages import stage
 from hopefear.features.templates.program import (
@@ -354,7 +354,7 @@ def keys_of(bound: Bound, program: Program, names: Names) -> np.ndarray | None:
     return keys if good else None
 
 
-@lean
+@kernel(refcount=False)
 def _add_up(template, sizes, ptr):
     """Where the parts of each attribute begin, from the sizes of templates."""
     ptr[0] = 0
@@ -362,7 +362,7 @@ def _add_up(template, sizes, ptr):
         ptr[i + 1] = ptr[i] + sizes[template[i]]
 
 
-@lean
+@kernel(refcount=False)
 def _record(plan, born, several, ptr, parts, base, new, old, used):
     sentence = 0
     for i in range(len(born.token)):

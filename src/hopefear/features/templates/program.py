@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import inlined, lean, prefetch
+from hopefear.core.component import helper, kernel, prefetch
 from hopefear.core.hashing import mix, pair_slot, slot_of
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.templates.spec import (
@@ -98,7 +98,7 @@ def new_work(most: int) -> Work:
     )
 
 
-@inlined
+@helper(inline=True)
 def _values_at(plan, j, p, begin, end):
     """First and behind-last place in ``plan.hashes`` of term j at token p."""
     if p < begin:
@@ -119,7 +119,7 @@ def _values_at(plan, j, p, begin, end):
     return plan.value_ptr[row], plan.value_ptr[row + 1]
 
 
-@inlined
+@helper(inline=True)
 def fires_at(plan, t, k, begin, end):
     """Whether a template looks at token k at all; an edge leads to none of the first tokens."""
     where = plan.where[t]
@@ -128,7 +128,7 @@ def fires_at(plan, t, k, begin, end):
     return not plan.edges or k > begin
 
 
-@inlined
+@helper(inline=True)
 def keys_of_template(plan, t, k, begin, end, keys, n):
     """Put the keys of template t on token k behind the first n; how many there are, their value."""
     value = np.float32(1.0)
@@ -158,12 +158,12 @@ def keys_of_template(plan, t, k, begin, end, keys, n):
     return n, value
 
 
-@inlined
+@helper(inline=True)
 def not_empty(h):
     return h if h != np.uint64(0) else np.uint64(1)  # 0 marks an empty slot
 
 
-@inlined
+@helper(inline=True)
 def _keys_at(plan, work, n, k, begin, end):
     """Put the keys of token k behind the first n of a block; how many there are then."""
     for t in range(len(plan.seeds)):
@@ -176,7 +176,7 @@ def _keys_at(plan, work, n, k, begin, end):
     return n
 
 
-@inlined
+@helper(inline=True)
 def _fill_block(plan, work, slots, sentence, k):
     """Keys of the tokens from k on, as many as fit; token and sentence behind them."""
     n, size, tokens = 0, 0, plan.ids.shape[1]
@@ -194,7 +194,7 @@ def _fill_block(plan, work, slots, sentence, k):
     return size, sentence, k
 
 
-@lean
+@kernel(refcount=False)
 def number_keys(plan, work, slots, born, fired, indptr, indices, values):
     """Number the attributes of all tokens in the order they come; False if the table is too full.
 
@@ -231,7 +231,7 @@ def number_keys(plan, work, slots, born, fired, indptr, indices, values):
     return True
 
 
-@lean
+@kernel(refcount=False)
 def look_up(plan, work, slots, shift, indptr, indices, values):
     """Numbers of the known attributes of all tokens; hashed ones by the top bits of their keys."""
     entries, sentence, k = 0, 0, 0
@@ -251,13 +251,13 @@ def look_up(plan, work, slots, shift, indptr, indices, values):
     return entries
 
 
-@inlined
+@helper(inline=True)
 def _find(slots, key):
     slot = pair_slot(slots, key, key)
     return np.int64(slots[slot + 1] & np.uint64(0xFFFFFFFF)) if slots[slot] != 0 else np.int64(-1)
 
 
-@lean
+@kernel(refcount=False)
 def move_slots(old, new):
     """Put the content of a table into a larger, empty one."""
     for place in range(0, len(old), 2):
@@ -267,7 +267,7 @@ def move_slots(old, new):
             new[slot + 1] = old[place + 1]
 
 
-@lean
+@kernel(refcount=False)
 def read_slots(slots, keys, counts):
     """Key and count of every number in a table."""
     for place in range(0, len(slots), 2):
@@ -277,7 +277,7 @@ def read_slots(slots, keys, counts):
             counts[number] = np.int64(slots[place + 1] >> np.uint64(32))
 
 
-@lean
+@kernel(refcount=False)
 def fill_slots(slots, keys):
     """Number keys by their places; how many were put in before one came twice or was 0."""
     for i in range(len(keys)):
@@ -289,7 +289,7 @@ def fill_slots(slots, keys):
     return len(keys)
 
 
-@lean
+@kernel(refcount=False)
 def renumber(number, indptr, indices, values):
     """Give entries their new numbers and leave out those of -1, in place; entries left."""
     entries, before = 0, indptr[0]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.arrays import Texts, gathered
-from hopefear.core.component import inlined, kernel
+from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import mix
 from hopefear.errors import HopefearError
 from hopefear.features.templates.spec import View
@@ -474,12 +474,12 @@ def _pointers(counts: np.ndarray) -> np.ndarray:
     return ptr
 
 
-@inlined
+@helper(inline=True)
 def _finish(h, size):
     return mix(h, np.uint64(size))
 
 
-@inlined
+@helper(inline=True)
 def _hash(points, begin, end):
     h = np.uint64(0)
     for p in range(begin, end):

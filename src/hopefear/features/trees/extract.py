@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from hopefear.core.arrays import frozen
-from hopefear.core.component import inlined, kernel
-from hopefear.core.hashing import mix, slot_of
+from hopefear.core.component import helper, kernel
+from hopefear.core.hashing import mix, pair_slot
 from hopefear.features.brackets import TreeRows, Trees
 from hopefear.features.lists.keyed import Keyed
 from hopefear.features.trees.families import KINDS, TreeFamilies
@@ -141,7 +141,7 @@ def spell(rows, t, facts, scratch, tape):
     conjuncts(tree, tape, facts.heads.joins)
 
 
-@inlined
+@helper(inline=True)
 def key_at(tape, hashes, f):
     """Key of the feature f on the tape."""
     h = hashes[tape.symbols[tape.ends[f]]]
@@ -226,9 +226,7 @@ def _want(slots, wanted):
     """Put keys into slots, a key and then 1 while nobody has found it; how many there are."""
     count = 0
     for key in wanted:
-        slot = slot_of(slots, key)
-        while slots[slot] != 0 and slots[slot] != key:
-            slot = (slot + 2) & (len(slots) - 1)
+        slot = pair_slot(slots, key, key)
         count += slots[slot] != key and key != 0
         slots[slot] = key
         slots[slot + 1] = 1
@@ -247,9 +245,7 @@ def write_names(rows, facts, scratch, tape, state, slots, keys, symbols, ends):
             return False
         for f in range(tape.used[COUNT]):
             key = key_at(tape, facts.hashes, f)
-            slot = slot_of(slots, key)
-            while slots[slot] != 0 and slots[slot] != key:
-                slot = (slot + 2) & (len(slots) - 1)
+            slot = pair_slot(slots, key, key)
             if slots[slot] == 0 or slots[slot + 1] == 0:
                 continue
             slots[slot + 1] = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.core.component import inlined, kernel
+from hopefear.core.component import helper, kernel
 from hopefear.features.trees.families import (
     AFTER_HEAD,
     ARROW,
@@ -155,7 +155,7 @@ def rules(tree, tape):
             close(tape, 1.0)
 
 
-@inlined
+@helper(inline=True)
 def _put_children(tree, tape, v, marked, spelt):
     child, end = v + 1, tree.nexts[v]
     while child < end:
@@ -187,7 +187,7 @@ def child_ngrams(tree, tape):
             child = tree.nexts[child]
 
 
-@inlined
+@helper(inline=True)
 def _bigram(tree, tape, v, a, b):
     lead = tree.leads[SYNTACTIC, v]
     spelt = (a >= 0 and functional(tree, a)) or (b >= 0 and functional(tree, b))
@@ -208,7 +208,7 @@ def _bigram(tree, tape, v, a, b):
         close(tape, 1.0)
 
 
-@inlined
+@helper(inline=True)
 def _trigram(tree, tape, v, a, b, c):
     for kind in range(NGRAM3, NGRAM3_TAG + 1):
         if not start(tape, kind):
@@ -226,7 +226,7 @@ def _trigram(tree, tape, v, a, b, c):
         close(tape, 1.0)
 
 
-@inlined
+@helper(inline=True)
 def _put_item(tree, tape, v, child, spelt):
     if child < 0:
         put(tape, OUTSIDE)
@@ -238,7 +238,7 @@ def _put_item(tree, tape, v, child, spelt):
         put(tape, tree.words[child])
 
 
-@inlined
+@helper(inline=True)
 def _put_side(tree, tape, v, first, last):
     """Where the head lies of children it is not one of; beyond the first is before it."""
     head = tree.heads[SYNTACTIC, v]
@@ -274,7 +274,7 @@ def frames(tree, tape, hashes):
             close(tape, 1.0)
 
 
-@inlined
+@helper(inline=True)
 def _put_sorted(tape, hashes, first, symbol):
     """Insert a symbol behind those of lesser hash: an order that no numbering changes."""
     put(tape, symbol)
@@ -341,7 +341,7 @@ def head_trees(tree, tape):
             close(tape, 1.0)
 
 
-@inlined
+@helper(inline=True)
 def _put_siblings(tree, tape, parent, v):
     child, end = parent + 1, tree.nexts[parent]
     while child < end:
@@ -374,7 +374,7 @@ def leaf_ngrams(tree, tape):
             close(tape, 1.0)
 
 
-@inlined
+@helper(inline=True)
 def _over(tree, v, end):
     """The lowest node from v on upwards that reaches over the tokens before ``end``."""
     while tree.ends[v] < end:
@@ -382,7 +382,7 @@ def _over(tree, v, end):
     return v
 
 
-@inlined
+@helper(inline=True)
 def _put_between(tree, tape, top, begin, end, function_words, all_words):
     """Labels of the nodes under ``top`` that cover tokens from begin to end; `CLOSE` goes up."""
     v, here = top, top
@@ -606,7 +606,7 @@ def conjuncts(tree, tape, joins):
             _lengths(tree, tape, v, left, right, True)
 
 
-@inlined
+@helper(inline=True)
 def _coordinates(tree, joins, v):
     child = tree.lefts[tree.lasts[v]]
     while child >= 0:
@@ -616,7 +616,7 @@ def _coordinates(tree, joins, v):
     return False
 
 
-@inlined
+@helper(inline=True)
 def _lengths(tree, tape, v, left, right, last):
     """CoLenPar: by how many words the right conjunct is longer, and whether it is the last."""
     more = (tree.ends[right] - tree.begins[right]) - (tree.ends[left] - tree.begins[left])
@@ -630,7 +630,7 @@ def _lengths(tree, tape, v, left, right, last):
             close(tape, 1.0)
 
 
-@inlined
+@helper(inline=True)
 def _likeness(tree, tape, v, left, right):
     """CoPar: whether conjuncts have the same labels down to each depth."""
     for depth in range(1, _DEEPEST + 1):
@@ -644,7 +644,7 @@ def _likeness(tree, tape, v, left, right):
                 close(tape, 1.0)
 
 
-@inlined
+@helper(inline=True)
 def _alike(tree, a, b, depth):
     end_a, end_b = tree.nexts[a], tree.nexts[b]
     down = tree.depths[b] - tree.depths[a]

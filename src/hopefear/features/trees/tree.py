@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.arrays import Strings
-from hopefear.core.component import inlined, kernel
+from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import load_part, mix
 from hopefear.features.trees.families import EMPTY, N_SPECIALS, OUTSIDE, SPECIALS, ZERO
 
@@ -223,7 +223,7 @@ def kinds_on(numbers: list[int]) -> np.ndarray:
     return on
 
 
-@inlined
+@helper(inline=True)
 def put(tape, symbol):
     """Write a symbol of the feature that is being spelt."""
     at = tape.used[AT]
@@ -232,7 +232,7 @@ def put(tape, symbol):
     tape.used[AT] = at + 1
 
 
-@inlined
+@helper(inline=True)
 def start(tape, kind):
     """Begin a feature; False where nobody wants this kind."""
     if not tape.on[kind]:
@@ -241,7 +241,7 @@ def start(tape, kind):
     return True
 
 
-@inlined
+@helper(inline=True)
 def close(tape, amount):
     """End a feature."""
     f, at = tape.used[COUNT], tape.used[AT]
@@ -311,7 +311,7 @@ def new_scratch(nodes: int) -> Scratch:
     )
 
 
-@inlined
+@helper(inline=True)
 def view(rows, t, s):
     """Tree t, with what `prepare` worked out of it."""
     a, b = rows.starts[t], rows.starts[t + 1]
@@ -388,30 +388,30 @@ def find_heads(tree, rules):
             tree.tops[kind, lead] = v
 
 
-@inlined
+@helper(inline=True)
 def inner(tree, v):
     """Whether a node has children."""
     return tree.lasts[v] >= 0
 
 
-@inlined
+@helper(inline=True)
 def punctuates(tree, v):
     return (tree.bits[v] & PUNCTUATES) != 0
 
 
-@inlined
+@helper(inline=True)
 def functional(tree, v):
     """Whether a node is the tag of a function word."""
     return (tree.bits[v] & FUNCTIONAL) != 0
 
 
-@inlined
+@helper(inline=True)
 def label_above(tree, v):
     """Label of the parent, `OUTSIDE` above the root."""
     return tree.labels[tree.parents[v]] if v >= 0 and tree.parents[v] >= 0 else OUTSIDE
 
 
-@inlined
+@helper(inline=True)
 def binned(length):
     """Number to show for a length: the least of those that count as the same."""
     if length <= 4:

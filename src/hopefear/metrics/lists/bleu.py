@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import key_slot
 from hopefear.errors import HopefearError
 from hopefear.metrics.interface import Scores, plain, ratio
@@ -121,7 +121,7 @@ def _count(words, ptr, which, reference_words, reference_ptr, starts, table, cou
         counts[c, 2 * ORDERS + 1] = _closest(size, reference_ptr, starts[i], starts[i + 1])
 
 
-@linked
+@helper
 def _learn(words, ptr, first, stop, table):
     """Fill the table with the n-grams of these references, each as often as in one at most."""
     table.slots[:] = 0
@@ -146,7 +146,7 @@ def _learn(words, ptr, first, stop, table):
                 table.most[g] = max(table.most[g], table.used[g])
 
 
-@linked
+@helper
 def _mix(h, word):
     """Hash of an n-gram from that of its first words and the last."""
     h = (h + word + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xD6E8FEB86659FD93)
@@ -155,7 +155,7 @@ def _mix(h, word):
     return h ^ (h >> np.uint64(29))
 
 
-@linked
+@helper
 def _closest(size, ptr, first, stop):
     """Length of the reference closest in length, the shorter of two that are equally close."""
     best = ptr[first + 1] - ptr[first]

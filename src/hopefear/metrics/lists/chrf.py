@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopefear.core.component import inlined, kernel
+from hopefear.core.component import helper, kernel
 from hopefear.errors import HopefearError
 from hopefear.metrics.interface import Scores, plain, ratio
 from hopefear.metrics.lists.base import Counts, columns_of, signed
@@ -203,7 +203,7 @@ def _compare(numbers, begin, end, gold_size, orders, table, c, row, at):
             before = slot + np.uint64(1)
 
 
-@inlined
+@helper(inline=True)
 def _find(before, number, keys, mask):
     """Key of an n-gram, from the slot of its first part and the last unit, and its slot."""
     h = (number + before * np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xD6E8FEB86659FD93)

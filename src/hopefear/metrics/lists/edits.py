@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopefear.core.component import inlined, kernel
+from hopefear.core.component import helper, kernel
 from hopefear.errors import HopefearError
 from hopefear.metrics.interface import Scores, plain, ratio
 from hopefear.metrics.lists.base import Counts, columns_of, signed
@@ -157,7 +157,7 @@ def _fill(h, gold, room, done):
                 steps[at + j] = step
 
 
-@inlined
+@helper(inline=True)
 def _beam(i, h, width):
     """The columns of row i that are looked at: ``low .. high - 1``."""
     ratio = (width - 1) / h

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, inlined, linked
+from hopefear.core.component import component, helper
+from hopefear.core.hashing import find_slot
 from hopefear.core.interfaces import Row
 from hopefear.structures.chain.theta import (
     AHEAD,
@@ -52,7 +53,7 @@ def new_bag(most: int, width: int, dtype: Any) -> Bag:
     )
 
 
-@linked
+@helper
 def empty_bag(bag):
     """Forget all rows."""
     for k in range(bag.used[0]):
@@ -61,18 +62,16 @@ def empty_bag(bag):
     bag.used[1] = 0
 
 
-@linked
+@helper
 def bag_place(bag, row):
     """Where the key of ``row`` is, or would be."""
     mask = np.uint64(bag.keys.size - 1)
     low = np.uint64(row) & np.uint64(0xFFFFFFFF)
     place = (low * np.uint64(_GOLDEN) >> np.uint64(20)) & mask
-    while bag.keys[place] != 0 and bag.keys[place] != row + 1:
-        place = (place + np.uint64(1)) & mask
-    return place
+    return np.uint64(find_slot(bag.keys, row + 1, np.int64(place), 1))
 
 
-@linked
+@helper
 def bag_block(bag, row, width):
     """Start of the sums of ``row``, which is added when it is new."""
     place = bag_place(bag, row)
@@ -88,7 +87,7 @@ def bag_block(bag, row, width):
     return bag.slots[place] * width
 
 
-@linked
+@helper
 def bag_find(bag, row, width):
     """Start of the sums of ``row``, or -1."""
     place = bag_place(bag, row)
@@ -137,7 +136,7 @@ class BagProduct(NamedTuple):
             self.total[0] += np.float64(g) * np.float64(self.bag.sums[block + lane])
 
 
-@linked
+@helper
 def forget_parts(chain, x, mu):
     """Set all weights to zero; the bag keeps what it has."""
     width, extent = chain.width, mu.extent
@@ -155,7 +154,7 @@ def forget_parts(chain, x, mu):
     extent[0], extent[1], extent[2] = 0, length(x), 0
 
 
-@linked
+@helper
 def scale_parts(chain, T, mu, factor):
     """Multiply weights that all parts of a sequence have been given."""
     mu.extent[0], mu.extent[1] = 1, max(T, mu.extent[1])
@@ -169,7 +168,7 @@ def scale_parts(chain, T, mu, factor):
         mu.edges[q] *= narrow
 
 
-@inlined
+@helper(inline=True)
 def add_cell(mu, q, amount):
     """Add to the weight of an edge entry, and remember that it has one."""
     if not mu.marked[q]:
@@ -179,7 +178,7 @@ def add_cell(mu, q, amount):
     mu.edges[q] += amount
 
 
-@inlined
+@helper(inline=True)
 def put_block(row, base, values, at, width):
     """Puts ``values[at : at + width]`` at ``base`` and behind."""
     if row.additive():
@@ -191,7 +190,7 @@ def put_block(row, base, values, at, width):
                 row.put(base + c, values[at + c])
 
 
-@inlined
+@helper(inline=True)
 def scatter_nodes(chain, x, mu, row):
     """Entries of the direction that come from labels at positions."""
     indptr, indices, values, nodes = x.data.indptr, x.data.indices, x.data.values, mu.nodes
@@ -215,7 +214,7 @@ def scatter_nodes(chain, x, mu, row):
                 row.put(np.uint64(indices[p]) * width + c, value)
 
 
-@inlined
+@helper(inline=True)
 def spread_rows(row, indices, first, stop, last, nodes, at, width):
     """Give every feature of a token the weights of all labels; ``last`` is the last to ask for."""
     for p in range(first, stop):
@@ -223,7 +222,7 @@ def spread_rows(row, indices, first, stop, last, nodes, at, width):
         put_block(row, np.uint64(indices[p]) * width, nodes, at, width)
 
 
-@inlined
+@helper(inline=True)
 def scatter_edges(chain, x, mu, row):
     """Entries of the direction that come from label pairs and triples."""
     count = mu.extent[2]
@@ -256,7 +255,7 @@ def scatter_edges(chain, x, mu, row):
                 row.put(np.uint64(base + pair), value)
 
 
-@linked
+@helper
 def fill_bag(chain, x, mu):
     """Add the direction up in the bag, unless it is there already."""
     bag, data, width = mu.bag, x.data, chain.width

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import inlined, linked
+from hopefear.core.component import helper
 from hopefear.structures.lattice.shape import Scores, Shape, offset
 
 # Rows of weights are scattered over memory and each is read once: ask for them so many rows early
@@ -14,19 +14,19 @@ from hopefear.structures.lattice.shape import Scores, Shape, offset
 AHEAD, LINE = 24, 16
 
 
-@inlined
+@helper(inline=True)
 def chain_shape(chain):
     """How the searches see a chain."""
     return Shape(chain.labels, chain.width, chain.order, chain.edge_attributes > 0)
 
 
-@inlined
+@helper(inline=True)
 def length(x):
     """Tokens of a sequence."""
     return x.data.starts[x.i + 1] - x.data.starts[x.i]
 
 
-@inlined
+@helper(inline=True)
 def cell(shape, t, labels, start):
     """Entry of ``Scores.edges`` for the labels at position ``t`` of a path and before it."""
     at = start + t
@@ -38,13 +38,13 @@ def cell(shape, t, labels, start):
     return offset(shape, t) + state * shape.width + oldest
 
 
-@inlined
+@helper(inline=True)
 def table_size(chain):
     """Entries of one edge table: states times width."""
     return (chain.width if chain.order == 2 else 1) * chain.width * chain.width
 
 
-@inlined
+@helper(inline=True)
 def tables_used(chain, T):
     """Edge tables a sequence of ``T`` tokens looks into."""
     if T < 2:
@@ -52,19 +52,19 @@ def tables_used(chain, T):
     return T - 1 if chain.edge_attributes > 0 else min(T - 1, chain.order)
 
 
-@inlined
+@helper(inline=True)
 def pair_base(chain):
     """First coordinate of the plain transitions."""
     return chain.attributes * chain.width
 
 
-@inlined
+@helper(inline=True)
 def triple_base(chain):
     """First coordinate of the label triples."""
     return (chain.attributes + (1 + chain.edge_attributes) * chain.width) * chain.width
 
 
-@linked
+@helper
 def gold_path(x, path):
     """The gold labels of a sequence, as a path."""
     start, T = x.data.starts[x.i], length(x)
@@ -73,7 +73,7 @@ def gold_path(x, path):
     return path[:T]
 
 
-@linked
+@helper
 def is_gold(x, y):
     """Whether a path is the gold one."""
     start = x.data.starts[x.i]
@@ -83,7 +83,7 @@ def is_gold(x, y):
     return True
 
 
-@linked
+@helper
 def mix_paths(x, y, taken, path):
     """Labels of ``y`` where taken, else gold's (mixed assignments, SWVP definition 1)."""
     start = x.data.starts[x.i]
@@ -141,7 +141,7 @@ class ChainTheta(NamedTuple):
     sums: Any  # for expected costs
 
 
-@inlined
+@helper(inline=True)
 def score_nodes(chain, x, weights, nodes):
     """Scores of all labels at all positions."""
     indptr, indices, values = x.data.indptr, x.data.indices, x.data.values
@@ -159,7 +159,7 @@ def score_nodes(chain, x, weights, nodes):
                 add_times_row(values[p], weights, indices[p], width, nodes, at)
 
 
-@inlined
+@helper(inline=True)
 def add_row(weights, row, width, sums, at):
     """Add the weights of all labels in a row to sums from ``at`` on."""
     base = np.uint64(row) * width
@@ -167,7 +167,7 @@ def add_row(weights, row, width, sums, at):
         sums[at + c] += weights.at(base + c)
 
 
-@inlined
+@helper(inline=True)
 def add_times_row(factor, weights, row, width, sums, at):
     """Add as :func:`add_row` does, so many times."""
     base = np.uint64(row) * width
@@ -175,7 +175,7 @@ def add_times_row(factor, weights, row, width, sums, at):
         sums[at + c] += factor * weights.at(base + c)
 
 
-@inlined
+@helper(inline=True)
 def ask_row(weights, row, width):
     """A row of coordinates comes up soon: ask for its cache lines."""
     base = np.int64(row) * np.int64(width)
@@ -183,7 +183,7 @@ def ask_row(weights, row, width):
         weights.ask(base + c)
 
 
-@inlined
+@helper(inline=True)
 def score_rest(chain, x, weights, scores):
     """Scores of what labels at positions do not tell, and limits of all."""
     score_edges(chain, x, weights, scores.edges)
@@ -191,7 +191,7 @@ def score_rest(chain, x, weights, scores):
         limit_scores(chain, x, scores)
 
 
-@inlined
+@helper(inline=True)
 def score_edges(chain, x, weights, edges):
     """Scores of all label pairs (or triples), in as many tables as differ."""
     width, size, pairs = chain.width, table_size(chain), pair_base(chain)
@@ -224,7 +224,7 @@ def score_edges(chain, x, weights, edges):
         _add_edge_attributes(chain, x, weights, edges, table)
 
 
-@inlined
+@helper(inline=True)
 def _add_edge_attributes(chain, x, weights, edges, table):
     data, width, size = x.data, chain.width, table_size(chain)
     k = data.starts[x.i] + table + 1
@@ -242,7 +242,7 @@ def _add_edge_attributes(chain, x, weights, edges, table):
                     edges[at + u * width + i] += amount
 
 
-@linked
+@helper
 def limit_scores(chain, x, scores):
     """Forbid what the limits of the chain do not allow."""
     limits, width, T = chain.limits, chain.width, length(x)
@@ -258,7 +258,7 @@ def limit_scores(chain, x, scores):
             scores.nodes[q] += limits.tokens[base + q]
 
 
-@inlined
+@helper(inline=True)
 def charge_nodes(chain, x, theta, cost, sign):
     """Add (or take off) the price of every label to its score."""
     width, start = chain.width, x.data.starts[x.i]
@@ -269,7 +269,7 @@ def charge_nodes(chain, x, theta, cost, sign):
             theta.charged.nodes[c] = theta.scores.nodes[c] + price
 
 
-@linked
+@helper
 def price_nodes(chain, x, cost, prices):
     """The price of every label at every position."""
     width, start = chain.width, x.data.starts[x.i]
@@ -278,7 +278,7 @@ def price_nodes(chain, x, cost, prices):
             prices[t * width + c] = cost.price(x.data.labels[start + t], c)
 
 
-@linked
+@helper
 def copy_scores(chain, T, scores, factor, out):
     """``factor`` times the scores of all parts; what is forbidden stays so."""
     for q in range(T * chain.width):
@@ -289,7 +289,7 @@ def copy_scores(chain, T, scores, factor, out):
         out.edges[q] = factor * edge if edge > -np.inf else edge
 
 
-@linked
+@helper
 def expected_score(chain, T, counts, scores):
     """Mean score of sequences whose parts have these expected counts."""
     total = 0.0

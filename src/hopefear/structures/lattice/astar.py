@@ -18,12 +18,12 @@ import math
 
 import numpy as np
 
-from hopefear.core.component import apart, inlined, linked
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.lattice.shape import contexts
 from hopefear.structures.lattice.viterbi import column, complete, fill_table, viterbi
 
 
-@apart
+@shared_kernel
 def astar(shape, T, scores, space, n, ratio):
     """Find the ``n`` best sequences, best first; returns how many there are.
 
@@ -76,7 +76,7 @@ def astar(shape, T, scores, space, n, ratio):
     return n
 
 
-@apart
+@shared_kernel
 def rival(shape, T, scores, space, gold, y):
     """Put the best labels that are not ``gold[:T]`` into ``y[:T]``; returns their score.
 
@@ -108,7 +108,7 @@ def rival(shape, T, scores, space, gold, y):
     return best - loss
 
 
-@inlined
+@helper(inline=True)
 def _gather(shape, t, edges, table, row, older, oldest):
     """Values of the labels at ``t`` behind these two, best completions included."""
     K = contexts(shape)
@@ -122,7 +122,7 @@ def _gather(shape, t, edges, table, row, older, oldest):
         row[c] = edges[e + c * stride] + table[s + c * K]
 
 
-@inlined
+@helper(inline=True)
 def _two_best(L, row):
     """The best label, and the second; twice the same where there is only one."""
     first, second = 0, 0
@@ -136,7 +136,7 @@ def _two_best(L, row):
     return first, second
 
 
-@inlined
+@helper(inline=True)
 def _next_best(L, row, label):
     """The label behind ``label`` in order of value, then number; ``label`` itself if the last."""
     found = label
@@ -147,14 +147,14 @@ def _next_best(L, row, label):
     return found
 
 
-@inlined
+@helper(inline=True)
 def _difference(row, first, second):
     if first == second:
         return np.inf
     return np.float64(row[first]) - np.float64(row[second])
 
 
-@linked
+@helper
 def _first_path(shape, T, scores, space):
     edges, table, row = scores.edges, space.table, space.row
     paths, second, loss = space.paths, space.second, space.loss
@@ -172,7 +172,7 @@ def _first_path(shape, T, scores, space):
     return best
 
 
-@linked
+@helper
 def _follow(shape, T, scores, space, k):
     """Write out path ``k``: its parent's labels, its own label, the best completion."""
     edges, table, row = scores.edges, space.table, space.row
@@ -203,7 +203,7 @@ def _follow(shape, T, scores, space, k):
         loss[start + r] = loss[model + r]
 
 
-@inlined
+@helper(inline=True)
 def _insert(space, total, parent, place, end, n):
     """Queue what leaves ``parent`` at ``place``; returns the new end of the queue."""
     totals, parents, splits, labels = space.totals, space.parent, space.split, space.label
@@ -227,7 +227,7 @@ def _insert(space, total, parent, place, end, n):
     return end + 1
 
 
-@linked
+@helper
 def _smaller(space, parent, split, label, j):
     """Whether a sequence is lexicographically smaller than number ``j`` of the queue.
 
@@ -245,7 +245,7 @@ def _smaller(space, parent, split, label, j):
     return a < b
 
 
-@linked
+@helper
 def _common(space, a, b, most):
     """How many labels two paths share from the start, up to ``most``."""
     while a != b:

@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 
-from hopefear.core.component import apart, inlined, linked
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.lattice.shape import contexts, offset
 
 
-@apart
+@shared_kernel
 def beam(shape, T, scores, space, n, width, ratio):
     """Find up to ``n`` good sequences, best first; returns how many.
 
@@ -37,7 +37,7 @@ def beam(shape, T, scores, space, n, width, ratio):
     return _write_best(shape, T, space, n, width, size, ratio)
 
 
-@inlined
+@helper(inline=True)
 def _grow(shape, t, scores, trail, partial, grown, width, size):
     """Scores of all partial sequences with one more label."""
     L, W, K = shape.labels, shape.width, contexts(shape)
@@ -57,7 +57,7 @@ def _grow(shape, t, scores, trail, partial, grown, width, size):
             grown[k * W + c] = partial[k] + v
 
 
-@inlined
+@helper(inline=True)
 def _threshold(grown, heap, size, L, W, width):
     """Place of the last extension that is kept, in the order best first; -1 keeps all."""
     kept = 0
@@ -78,12 +78,12 @@ def _threshold(grown, heap, size, L, W, width):
     return np.int64(heap[0]) if kept == width else np.int64(-1)
 
 
-@inlined
+@helper(inline=True)
 def _worse(grown, a, b):
     return grown[a] < grown[b] or (grown[a] == grown[b] and a > b)
 
 
-@inlined
+@helper(inline=True)
 def _replace_worst(grown, heap, place, kept):
     j = 0
     while 2 * j + 1 < kept:
@@ -97,7 +97,7 @@ def _replace_worst(grown, heap, place, kept):
     heap[j] = place
 
 
-@inlined
+@helper(inline=True)
 def _keep(trail, partial, grown, t, size, L, W, width, last):
     """Make the extensions up to ``last`` the new beam, in their order; returns its size."""
     new = 0
@@ -113,7 +113,7 @@ def _keep(trail, partial, grown, t, size, L, W, width, last):
     return new
 
 
-@linked
+@helper
 def _write_best(shape, T, space, n, width, size, ratio):
     W = shape.width
     trail, partial = space.trail, space.partial

@@ -15,13 +15,13 @@ import math
 
 import numpy as np
 
-from hopefear.core.component import apart, inlined
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.lattice.log_space import log_marginals
 from hopefear.structures.lattice.marginals import OFF_RANGE, backward, forward
 from hopefear.structures.lattice.shape import contexts, offset, states
 
 
-@apart
+@shared_kernel
 def cost_covariances(shape, T, scores, sums, fb, out):
     """Put the covariance of the cost with every part into ``out``; returns the expected cost.
 
@@ -97,7 +97,7 @@ def cost_covariances(shape, T, scores, sums, fb, out):
     return mean
 
 
-@inlined
+@helper(inline=True)
 def _share(fb, edges, logs, total, s, e, u):
     """Probability of entering state ``u`` from state ``s`` by the entry ``e`` of a table."""
     if logs:

@@ -26,10 +26,10 @@ def exp_from(out, o, x, p, top, width):
 
 @overload(exp_from)
 def _exp_from(out, o, x, p, top, width):
-    return lambda out, o, x, p, top, width: _exp_lanes(out, o, x, p, np.float64(top), width)
+    exp_lanes = intrinsic(_exp_lanes)
+    return lambda out, o, x, p, top, width: exp_lanes(out, o, x, p, np.float64(top), width)
 
 
-@intrinsic
 def _exp_lanes(typing_context, out, o, x, p, top, width):
     def generate(context, builder, signature, args):
         _, o, _, p, top, width = args

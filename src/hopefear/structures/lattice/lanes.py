@@ -58,28 +58,34 @@ def add_one(out, o, x, p, width):
 
 @overload(max_plus)
 def _max_plus(out, o, table, e, stride, x, p, step, count, width):
+    lanes = intrinsic(_max_plus_lanes)
+
     def body(out, o, table, e, stride, x, p, step, count, width):
-        return _max_plus_lanes(out, o, table, e, stride, x, p, step, count, width)
+        return lanes(out, o, table, e, stride, x, p, step, count, width)
 
     return body
 
 
 @overload(sum_product)
 def _sum_product(out, o, table, e, stride, x, p, step, count, width):
+    lanes = intrinsic(_sum_product_lanes)
+
     def body(out, o, table, e, stride, x, p, step, count, width):
-        return _sum_product_lanes(out, o, table, e, stride, x, p, step, count, width)
+        return lanes(out, o, table, e, stride, x, p, step, count, width)
 
     return body
 
 
 @overload(add_to)
 def _add_to(out, o, x, p, width):
-    return lambda out, o, x, p, width: _add_to_lanes(out, o, x, p, width)
+    lanes = intrinsic(_add_to_lanes)
+    return lambda out, o, x, p, width: lanes(out, o, x, p, width)
 
 
 @overload(add_one)
 def _add_one(out, o, x, p, width):
-    return lambda out, o, x, p, width: _add_one_lanes(out, o, x, p, width)
+    lanes = intrinsic(_add_one_lanes)
+    return lambda out, o, x, p, width: lanes(out, o, x, p, width)
 
 
 def _reduction(start: Any, combine: Any) -> Any:
@@ -118,7 +124,7 @@ def _reduction(start: Any, combine: Any) -> Any:
             generate,
         )
 
-    return intrinsic(intrinsic_of)
+    return intrinsic_of
 
 
 def _larger_sum(builder: Any, best: Any, row: Any, factor: Any) -> Any:
@@ -158,7 +164,7 @@ def _addition(more: Any) -> Any:
         whole = types.intp
         return types.void(out, whole, x, whole, whole), generate
 
-    return intrinsic(intrinsic_of)
+    return intrinsic_of
 
 
 def _row(builder: Any, x: Any, p: Any, i: Any, lanes: Any) -> Any:

@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 
-from hopefear.core.component import apart, inlined, linked
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.lattice.shape import contexts, offset, states
 
 
-@apart
+@shared_kernel
 def list_viterbi(shape, T, scores, space, n, ratio):
     """Find the ``n`` best sequences, best first; returns how many there are.
 
@@ -60,7 +60,7 @@ def list_viterbi(shape, T, scores, space, n, ratio):
     return _write_paths(shape, T, space, n, size, ratio)
 
 
-@inlined
+@helper(inline=True)
 def _merge(value, code, more, edge, source, values, codes, size, c, n):
     """Merge ``more`` entries at ``source``, reached by label c, into a list of ``size``."""
     for r in range(more):
@@ -79,7 +79,7 @@ def _merge(value, code, more, edge, source, values, codes, size, c, n):
     return size
 
 
-@linked
+@helper
 def _write_paths(shape, T, space, n, size, ratio):
     K, S = contexts(shape), states(shape)
     for k in range(size):

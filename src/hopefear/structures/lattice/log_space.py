@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 
-from hopefear.core.component import inlined, linked
+from hopefear.core.component import helper
 from hopefear.structures.lattice.shape import contexts, offset, states
 
 
-@linked
+@helper
 def log_forward(shape, T, scores, alpha):
     """log Z; ``alpha[t * S + u]`` becomes the log of the sum over all ways into state u at t."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
@@ -35,7 +35,7 @@ def log_forward(shape, T, scores, alpha):
     return total
 
 
-@linked
+@helper
 def log_marginals(shape, T, scores, alpha, x, out):
     """As ``marginals``, into an ``out`` of zeros.
 
@@ -72,7 +72,7 @@ def log_marginals(shape, T, scores, alpha, x, out):
     return total
 
 
-@inlined
+@helper(inline=True)
 def _log_sum(edges, e, stride, values, s, step, count):
     """``log sum_k exp(edges[e + k * stride] + values[s + k * step])``"""
     best = -np.inf
@@ -86,7 +86,7 @@ def _log_sum(edges, e, stride, values, s, step, count):
     return best + math.log(total)
 
 
-@inlined
+@helper(inline=True)
 def _log_add(a, b):
     high, low = max(a, b), min(a, b)
     if low == -np.inf:

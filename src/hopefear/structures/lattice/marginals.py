@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from hopefear.core.component import apart, inlined, linked
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.lanes import sum_product
 from hopefear.structures.lattice.log_space import log_forward, log_marginals
@@ -26,7 +26,7 @@ _SMALLEST = -575.0
 OFF_RANGE = np.inf  # answer of forward where logarithms are needed
 
 
-@apart
+@shared_kernel
 def log_z(shape, T, scores, fb):
     """Logarithm of the sum of ``exp(score)`` over all sequences; minus infinity if none is allowed.
 
@@ -36,7 +36,7 @@ def log_z(shape, T, scores, fb):
     return log_forward(shape, T, scores, fb.alpha) if total == OFF_RANGE else total
 
 
-@apart
+@shared_kernel
 def marginals(shape, T, scores, fb, out):
     """Put expected counts of all parts into ``out`` and return log Z.
 
@@ -78,7 +78,7 @@ def marginals(shape, T, scores, fb, out):
     return total
 
 
-@linked
+@helper
 def forward(shape, T, scores, fb):
     """log Z, with alpha, z and the exponentials filled in; ``OFF_RANGE``: use logarithms."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
@@ -122,7 +122,7 @@ def forward(shape, T, scores, fb):
     return total
 
 
-@inlined
+@helper(inline=True)
 def _extent(values, place, count, top, low):
     """The largest and the smallest finite of ``top``, ``low`` and these values."""
     for i in range(count):
@@ -134,7 +134,7 @@ def _extent(values, place, count, top, low):
     return top, low
 
 
-@linked
+@helper
 def _enter_table(shape, t, edges, exps, turned):
     """Exponentiate and turn the table of position ``t``; returns (largest, smallest - largest)."""
     L, W, K = shape.labels, shape.width, contexts(shape)
@@ -156,7 +156,7 @@ def _enter_table(shape, t, edges, exps, turned):
     return top, low - top
 
 
-@linked
+@helper
 def backward(shape, T, fb, out):
     """Fill x, and the probabilities of labels."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
@@ -182,7 +182,7 @@ def backward(shape, T, fb, out):
             out[t * W + c] = p
 
 
-@linked
+@helper
 def _count_edges(shape, T, fb, out):
     """Expected uses of every table entry, summed over the positions that share the table."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import inlined
+from hopefear.core.component import helper
 
 
 class Shape(NamedTuple):
@@ -86,26 +86,26 @@ def new_scores(shape: Shape, length: int, dtype: type = np.float32) -> Scores:
     )
 
 
-@inlined
+@helper(inline=True)
 def contexts(shape):
     """K: how many older labels a state tells apart, in storage."""
     return 1 if shape.order == 1 else shape.width
 
 
-@inlined
+@helper(inline=True)
 def states(shape):
     """S: places for states at one position."""
     return shape.width if shape.order == 1 else shape.width * shape.width
 
 
-@inlined
+@helper(inline=True)
 def offset(shape, t):
     """Where the edge table of position ``t`` >= 1 begins."""
     table = t - 1 if shape.rich else min(t - 1, shape.order - 1)
     return table * states(shape) * shape.width
 
 
-@inlined
+@helper(inline=True)
 def path_score(shape, T, scores, y, start=0):
     """Score of the labels ``y[start:start + T]``, in float64."""
     W, K = shape.width, contexts(shape)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.core.component import apart, inlined, linked
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.lattice.lanes import add_one, add_to, max_plus
 from hopefear.structures.lattice.shape import contexts, offset, states
 
 
-@linked
+@helper
 def fill_table(shape, T, scores, table):
     """Best score from every state on, its own label included: ``table[t * S + state]``."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
@@ -35,7 +35,7 @@ def fill_table(shape, T, scores, table):
                 add_one(table, place, nodes, t * W + m, W)
 
 
-@inlined
+@helper(inline=True)
 def column(shape, t, older, oldest):
     """``(e, s)``: label c continues a prefix by ``edges[e + c * K * W] + table[s + c * K]``.
 
@@ -47,7 +47,7 @@ def column(shape, t, older, oldest):
     return offset(shape, t) + older * W + oldest, t * S + older
 
 
-@inlined
+@helper(inline=True)
 def best_first(shape, table):
     """``(label, value)`` of the best label at position 0; the smallest of equals."""
     K = contexts(shape)
@@ -59,7 +59,7 @@ def best_first(shape, table):
     return label, best
 
 
-@inlined
+@helper(inline=True)
 def best_next(shape, scores, table, t, older, oldest):
     """The best label at ``t`` >= 1 behind these two; the smallest of equals."""
     K = contexts(shape)
@@ -75,7 +75,7 @@ def best_next(shape, scores, table, t, older, oldest):
     return label
 
 
-@linked
+@helper
 def complete(shape, T, scores, table, y, start, known):
     """Put the best labels behind the first ``known`` >= 1 of ``y[start:start + T]``."""
     for t in range(known, T):
@@ -83,7 +83,7 @@ def complete(shape, T, scores, table, y, start, known):
         y[start + t] = best_next(shape, scores, table, t, np.int64(y[start + t - 1]), oldest)
 
 
-@apart
+@shared_kernel
 def viterbi(shape, T, scores, table, y):
     """Put the best labels into ``y[:T]`` and return their score.
 

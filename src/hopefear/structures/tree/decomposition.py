@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import apart, linked
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.lattice.lanes import max_plus
 from hopefear.structures.tree.parts import (
     GROUP,
@@ -89,7 +89,7 @@ def new_decomposition(longest: int, counts: Counts) -> Decomposition:
     )
 
 
-@apart
+@shared_kernel
 def nonprojective_second(n, arcs, scores, single, rounds, space, heads):
     """Put a good tree of candidate arcs, arcs may cross, into ``heads``.
 
@@ -156,12 +156,12 @@ def nonprojective_second(n, arcs, scores, single, rounds, space, heads):
     return best, _is_closed(bound, best)
 
 
-@linked
+@helper
 def _is_closed(bound, best):
     return best > -np.inf and bound - best <= _GAP * max(1.0, abs(best))
 
 
-@linked
+@helper
 def _share_out(n, arcs, scores, space):
     """Give each place of an arc a third of its score."""
     fill_lanes(arcs, n, space.lanes, space.table)
@@ -175,7 +175,7 @@ def _share_out(n, arcs, scores, space):
         space.stale[h] = 1
 
 
-@linked
+@helper
 def _conflicts(n, arcs, space):
     """How often an automaton and the spanning tree differ about an arc."""
     count = 0
@@ -185,7 +185,7 @@ def _conflicts(n, arcs, space):
     return count
 
 
-@linked
+@helper
 def _step(n, arcs, space, rate):
     """Move score from the places that use an arc to those that do not."""
     for a in range(arcs.first[n + 1]):
@@ -203,7 +203,7 @@ def _step(n, arcs, space, rate):
             space.stale[m] = 1
 
 
-@linked
+@helper
 def _climb(n, arcs, scores, single, heads):
     """Change single heads, each word's to its best, until that betters the tree no more."""
     kids_first, kids, mod, first = arcs.kids_first, arcs.kids, arcs.mod, arcs.first
@@ -258,7 +258,7 @@ def _climb(n, arcs, scores, single, heads):
                 changes += 1
 
 
-@linked
+@helper
 def _automata(n, arcs, scores, single, space):
     """Run the automata whose scores have changed; returns what all come to.
 

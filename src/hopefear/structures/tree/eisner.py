@@ -22,16 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import (
-    apart,
-    cgutils,
-    inlined,
-    intrinsic,
-    ir,
-    linked,
-    overload,
-    types,
-)
+from hopefear.core.component import cgutils, helper, intrinsic, ir, overload, shared_kernel, types
 from hopefear.structures.lattice.vectors import data, load, splat, store
 
 LANES = 4
@@ -59,13 +50,13 @@ def new_chart(longest: int) -> np.ndarray:
     return np.zeros((longest + 2) * PLANES * row_width(longest))
 
 
-@linked
+@helper
 def row_width(n):
     """Numbers in one plane of a row: n + 1, rounded up to whole groups of lanes."""
     return (n // LANES + 1) * LANES
 
 
-@apart
+@shared_kernel
 def eisner(n, scores, single, space, heads):
     """Put the best projective tree into ``heads[1:n + 1]`` and return its score.
 
@@ -117,7 +108,7 @@ def eisner(n, scores, single, space, heads):
     return best
 
 
-@linked
+@helper
 def _fill_row(n, i, scores, chart, W):
     """All spans that begin at ``i``; those that begin behind it are there already."""
     block = PLANES * W
@@ -140,7 +131,7 @@ def _fill_row(n, i, scores, chart, W):
         chart[row + U * W + k] = up
 
 
-@inlined
+@helper(inline=True)
 def _push(stack, spans, i, j, kind):
     """Note a span of more than one position; returns how many there are."""
     if i == j:
@@ -151,7 +142,7 @@ def _push(stack, spans, i, j, kind):
     return spans + 1
 
 
-@linked
+@helper
 def _follow(n, scores, chart, W, stack, spans, heads):
     """Heads of all words in the best trees of the spans on the stack; the first of equals."""
     block = PLANES * W
@@ -200,15 +191,16 @@ def carry_best(chart, o, t, W, start, left, right, whole):
         np.maximum(best, x + chart[t + other * W + start : t + (other + 1) * W], out=best)
 
 
-@overload(carry_best, linked=False)
+@overload(carry_best, optimize_first=True)
 def _carry_best(chart, o, t, W, start, left, right, whole):
+    lanes = intrinsic(_carry_best_lanes)
+
     def body(chart, o, t, W, start, left, right, whole):
-        return _carry_best_lanes(chart, o, t, W, start, left, right, whole)
+        return lanes(chart, o, t, W, start, left, right, whole)
 
     return body
 
 
-@intrinsic
 def _carry_best_lanes(typing_context, chart, o, t, W, start, left, right, whole):
     def generate(context, builder, signature, args):
         _, o, t, W, start, left, right, whole = args

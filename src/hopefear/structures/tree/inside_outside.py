@@ -29,16 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import (
-    apart,
-    cgutils,
-    inlined,
-    intrinsic,
-    ir,
-    linked,
-    overload,
-    types,
-)
+from hopefear.core.component import cgutils, helper, intrinsic, ir, overload, shared_kernel, types
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.vectors import data, load, splat, store
 from hopefear.structures.tree.eisner import LANES, PLANES, B, L, R, U, new_chart, row_width
@@ -65,13 +56,13 @@ def new_projective_space(longest: int) -> ProjectiveSpace:
     return ProjectiveSpace(np.zeros(size), np.zeros(size), np.zeros(weight_width(longest)), *charts)
 
 
-@linked
+@helper
 def weight_width(n):
     """Numbers in a row of weights: n + 1, rounded up to groups of eight."""
     return (n // 8 + 1) * 8
 
 
-@apart
+@shared_kernel
 def projective_marginals(n, scores, single, space, marginals):
     """Put the probabilities of all arcs into ``marginals`` and return log Z.
 
@@ -95,7 +86,7 @@ def projective_marginals(n, scores, single, space, marginals):
     return _sums(n, scores, scores, single, False, space, marginals, marginals)
 
 
-@apart
+@shared_kernel
 def projective_covariances(n, scores, prices, single, space, marginals, slopes):
     """As :func:`projective_marginals`, and covariances with the price of the tree.
 
@@ -105,7 +96,7 @@ def projective_covariances(n, scores, prices, single, space, marginals, slopes):
     return _sums(n, scores, prices, single, True, space, marginals, slopes)
 
 
-@linked
+@helper
 def entropy(n, scores, marginals, log_z):
     """Entropy of trees: log Z minus the expected score. It needs only the marginals of arcs."""
     total = log_z
@@ -117,7 +108,7 @@ def entropy(n, scores, marginals, log_z):
     return total
 
 
-@linked
+@helper
 def _sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
     for p in range((n + 1) * (n + 1)):
         marginals[p] = 0.0
@@ -132,7 +123,7 @@ def _sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
     return log_z + math.log(z)
 
 
-@linked
+@helper
 def normalised_weights(n, scores, prices, with_slopes, space):
     """Fill weights and changes of either space; returns the logarithm of what was divided by.
 
@@ -170,13 +161,13 @@ def normalised_weights(n, scores, prices, with_slopes, space):
     return log_scale
 
 
-@linked
+@helper
 def _clear(chart, start, count):
     for p in range(start, start + count):
         chart[p] = 0.0
 
 
-@linked
+@helper
 def _inside(n, single, with_slopes, space):
     """Fill the inside chart (and its slopes); returns Z."""
     W, E = row_width(n), weight_width(n)
@@ -230,7 +221,7 @@ def _inside(n, single, with_slopes, space):
     return z
 
 
-@linked
+@helper
 def _outside(n, single, with_slopes, z, space, marginals, slopes):
     """Derivatives of log Z by the spans, from wide to narrow, and what they say about arcs."""
     W, E = row_width(n), weight_width(n)
@@ -311,7 +302,7 @@ def _outside(n, single, with_slopes, z, space, marginals, slopes):
             chart[part + L * W + k] = d_whole
 
 
-@linked
+@helper
 def _start_single(n, with_slopes, z, space, marginals, slopes):
     """Z = sum over the only child k of the root of ``L(1, k) w(0 -> k) R(k, n)``, backwards."""
     W, E = row_width(n), weight_width(n)
@@ -369,18 +360,22 @@ def carry_back(chart, o, tables, t, out, W, start, left, right, whole):
     return sums[0], sums[1], sums[2]
 
 
-@overload(carry, linked=False)
+@overload(carry, optimize_first=True)
 def _carry(chart, o, tables, t, W, start, left, right, whole):
+    lanes = intrinsic(_carry_lanes)
+
     def body(chart, o, tables, t, W, start, left, right, whole):
-        return _carry_lanes(chart, o, tables, t, W, start, left, right, whole)
+        return lanes(chart, o, tables, t, W, start, left, right, whole)
 
     return body
 
 
-@overload(carry_back, linked=False)
+@overload(carry_back, optimize_first=True)
 def _carry_back(chart, o, tables, t, out, W, start, left, right, whole):
+    lanes = intrinsic(_carry_back_lanes)
+
     def body(chart, o, tables, t, out, W, start, left, right, whole):
-        return _carry_back_lanes(chart, o, tables, t, out, W, start, left, right, whole)
+        return lanes(chart, o, tables, t, out, W, start, left, right, whole)
 
     return body
 
@@ -397,7 +392,6 @@ def _planes(builder: Any, o: Any, t: Any, W: Any, left: Any, right: Any, whole: 
     ]
 
 
-@intrinsic
 def _carry_lanes(typing_context, chart, o, tables, t, W, start, left, right, whole):
     def generate(context, builder, signature, args):
         _, o, _, t, W, start, left, right, whole = args
@@ -416,7 +410,6 @@ def _carry_lanes(typing_context, chart, o, tables, t, W, start, left, right, who
     return types.void(chart, place, tables, place, place, place, number, number, number), generate
 
 
-@intrinsic
 def _carry_back_lanes(typing_context, chart, o, tables, t, out, W, start, left, right, whole):
     def generate(context, builder, signature, args):
         _, o, _, t, _, W, start, left, right, whole = args
@@ -455,7 +448,7 @@ def _carry_back_lanes(typing_context, chart, o, tables, t, out, W, start, left, 
 # The same in logarithms. Plane B then holds B(i, j) + s(i -> j), so that all sums have one form.
 
 
-@linked
+@helper
 def _log_sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
     """log Z, marginals and covariances for scores of any size.
 
@@ -526,7 +519,7 @@ def _log_sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
     return log_z
 
 
-@inlined
+@helper(inline=True)
 def _splits(i, j, plane, W):
     """Where the two parts of the first split of a span lie, and how many splits there are.
 
@@ -540,7 +533,7 @@ def _splits(i, j, plane, W):
     return i * block + L * W + i, i * block + U * W + j, block, j - i
 
 
-@linked
+@helper
 def _log_sum(chart, slopes, first, second, block, count):
     """Logarithm of the sum over all splits of a span, and its slope."""
     top = -np.inf
@@ -557,7 +550,7 @@ def _log_sum(chart, slopes, first, second, block, count):
     return top + math.log(total), slope / total
 
 
-@linked
+@helper
 def _spread(space, value, slope, count, count_slope, with_slopes, first, second, block, splits):
     """Divide the expected count of a span among its splits."""
     if value == -np.inf:
@@ -575,7 +568,7 @@ def _spread(space, value, slope, count, count_slope, with_slopes, first, second,
             count_slopes[b] += change
 
 
-@linked
+@helper
 def _log_single(n, scores, prices, with_slopes, space, marginals, slopes):
     """log Z where the root has one child, and the expected counts of the spans beside it."""
     W = row_width(n)

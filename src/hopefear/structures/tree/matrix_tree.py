@@ -41,7 +41,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import apart, inlined, linked
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.lattice.lanes import sum_product
 from hopefear.structures.tree.inside_outside import normalised_weights, weight_width
 
@@ -91,13 +91,13 @@ def new_matrix_space(longest: int) -> MatrixSpace:
     )
 
 
-@linked
+@helper
 def width(n):
     """Columns of a matrix: n + 2, rounded up to groups of eight."""
     return ((n + 1) // 8 + 1) * 8
 
 
-@apart
+@shared_kernel
 def nonprojective_marginals(n, scores, single, space, marginals):
     """Put the probabilities of all arcs into ``marginals`` and return log Z.
 
@@ -121,7 +121,7 @@ def nonprojective_marginals(n, scores, single, space, marginals):
     return _sums(n, scores, scores, single, False, space, marginals, marginals)
 
 
-@apart
+@shared_kernel
 def nonprojective_covariances(n, scores, prices, single, space, marginals, slopes):
     """As :func:`nonprojective_marginals`, and covariances with the price of the tree.
 
@@ -131,7 +131,7 @@ def nonprojective_covariances(n, scores, prices, single, space, marginals, slope
     return _sums(n, scores, prices, single, True, space, marginals, slopes)
 
 
-@linked
+@helper
 def _sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
     for p in range((n + 1) * (n + 1)):
         marginals[p] = 0.0
@@ -169,7 +169,7 @@ def _sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
     return log_scale + log_z
 
 
-@inlined
+@helper(inline=True)
 def _word(k, last):
     """The word that row ``k`` stands for: words 1 and ``last`` change places."""
     if k == 1:
@@ -177,7 +177,7 @@ def _word(k, last):
     return 1 if k == last else k
 
 
-@inlined
+@helper(inline=True)
 def _column(j, single):
     """The column of head ``j``."""
     if j == 0:
@@ -185,7 +185,7 @@ def _column(j, single):
     return j + 1
 
 
-@linked
+@helper
 def _fill(n, single, last, weights, matrix):
     """Lay weights out as a matrix, words in the order in which they leave."""
     E, Q = weight_width(n), width(n)
@@ -197,13 +197,13 @@ def _fill(n, single, last, weights, matrix):
             matrix[k * Q + _column(j, single)] = weights[m * E + _word(j, last)]
 
 
-@inlined
+@helper(inline=True)
 def _add(matrix, o, factor, other, p, count):
     for j in range(count):
         matrix[o + j] += factor * other[p + j]
 
 
-@linked
+@helper
 def _eliminate(n, single, last, space):
     """Let all words leave; returns log Z, or minus infinity where logarithms are needed."""
     Q = width(n)
@@ -237,7 +237,7 @@ def _eliminate(n, single, last, space):
     return log_z if log_z >= smallest else -np.inf
 
 
-@linked
+@helper
 def _return_words(n, space):
     """Fill D, row and column of one word after the other."""
     Q = width(n)
@@ -266,7 +266,7 @@ def _return_words(n, space):
             turned[j * Q + k] = D[row + j]
 
 
-@linked
+@helper
 def _eliminate_slopes(n, single, last, space):
     """How the factors change, behind :func:`_eliminate`."""
     Q = width(n)
@@ -290,7 +290,7 @@ def _eliminate_slopes(n, single, last, space):
             _add(G, i * Q, F[i * Q + k + 1], G, row, k + 1)
 
 
-@linked
+@helper
 def _return_slopes(n, space):
     """How D changes, behind :func:`_return_words`."""
     Q = width(n)
@@ -328,7 +328,7 @@ def _return_slopes(n, space):
 # differences of rounded numbers are: D exp(S), changing by D_slopes exp(S).
 
 
-@linked
+@helper
 def _log_sums(n, scores, prices, single, last, with_slopes, space, marginals, slopes):
     """log Z, marginals and covariances for scores of any size."""
     N, Q = n + 1, width(n)
@@ -366,7 +366,7 @@ def _log_sums(n, scores, prices, single, last, with_slopes, space, marginals, sl
     return log_z
 
 
-@linked
+@helper
 def _log_leave(Q, k, space):
     """Let word ``k`` leave; returns 1 if it paid for an arc from the root, else 0."""
     F, G = space.factors, space.factor_slopes
@@ -405,7 +405,7 @@ def _log_leave(Q, k, space):
     return 1 if space.forced[k] else 0
 
 
-@linked
+@helper
 def _log_return(Q, k, space):
     """Row and column of D for word ``k``."""
     F, G, sums = space.factors, space.factor_slopes, space.sums
@@ -437,7 +437,7 @@ def _log_return(Q, k, space):
         _set(space, row + j, total, slope - total * change, top - pivot)
 
 
-@linked
+@helper
 def _signed_sum(space, d, d_step, f, f_step, count):
     """Sum of D times weights over ``count`` places: (value, slope, scale), value 0 if empty."""
     D, D_slopes, S = space.D, space.D_slopes, space.turned
@@ -458,7 +458,7 @@ def _signed_sum(space, d, d_step, f, f_step, count):
     return total, slope, top
 
 
-@inlined
+@helper(inline=True)
 def _set(space, p, value, slope, scale):
     """Store a number of D, its size in the scale."""
     size = abs(value)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import apart, linked
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.tree.parts import Arcs, Counts, parts_of
 from hopefear.structures.tree.theta import (
     STEP,
@@ -91,7 +91,7 @@ def new_mu(tree: Any, theta: Any, counts: Counts, longest: int, dtype: Any) -> T
     )
 
 
-@linked
+@helper
 def forget(live, width, size):
     """Set weights to zero: those of the list, or the first ``size``."""
     if size > 0:
@@ -104,7 +104,7 @@ def forget(live, width, size):
     live.used[0] = 0
 
 
-@linked
+@helper
 def forget_parts(tree, x, mu):
     """Set the weights of all parts to zero."""
     arcs, whole = mu.arcs, mu.extent[WHOLE]
@@ -117,7 +117,7 @@ def forget_parts(tree, x, mu):
     mu.extent[WHOLE] = 0
 
 
-@linked
+@helper
 def forget_sums(mu):
     """Set the direction in full to zero."""
     for k in range(mu.extent[BLOCKS]):
@@ -129,7 +129,7 @@ def forget_sums(mu):
     mu.extent[SUMMED] = 0
 
 
-@linked
+@helper
 def add(live, width, p, lane, a, coef):
     """Add to the weight of part p, which is one of arc ``a``."""
     if not live.marked[p]:
@@ -140,7 +140,7 @@ def add(live, width, p, lane, a, coef):
     live.values[p * width + lane] += coef
 
 
-@apart
+@shared_kernel
 def pull_trees(tree, x, y, coef, mu):
     """Add ``coef`` times (parts of gold minus parts of ``y``)."""
     n, start, gold, labels = length(x), x.data.starts[x.i], x.data.labels, tree.labels
@@ -165,7 +165,7 @@ def pull_trees(tree, x, y, coef, mu):
             swap(mu.grands, a, b, mu.ours[2, m], mu.theirs[2, m], coef)
 
 
-@linked
+@helper
 def swap(live, a, b, p, q, coef):
     """Add to part p of arc a what is taken from part q of arc b; -1 is no part."""
     if p != q:
@@ -175,7 +175,7 @@ def swap(live, a, b, p, q, coef):
             add(live, 1, q, 0, b, -coef)
 
 
-@apart
+@shared_kernel
 def n_units(tree, x, mu):
     """How many steps it takes to write the entries of all parts down."""
     arcs = mu.arcs
@@ -187,7 +187,7 @@ def n_units(tree, x, mu):
     return mu.relations.used[0] + (pairs if tree.order == 2 else 0)
 
 
-@apart
+@shared_kernel
 def write_unit(tree, x, mu, k):
     """Write the entries of the k-th part into ``entries``; returns how many there are.
 
@@ -221,7 +221,7 @@ def write_unit(tree, x, mu, k):
     return copy_keys(mu, tree.features.grandparent_keys(x, o, h, m, mu.pad) if g != 0.0 else 0, g)
 
 
-@linked
+@helper
 def owner(firsts, count, p):
     """The arc whose parts begin at or before p, by bisection."""
     low, high = 0, count - 1
@@ -234,7 +234,7 @@ def owner(firsts, count, p):
     return np.int64(low)
 
 
-@linked
+@helper
 def copy_keys(mu, count, g):
     """The same entry at all coordinates of the pad."""
     for k in range(count):
@@ -242,7 +242,7 @@ def copy_keys(mu, count, g):
     return count
 
 
-@linked
+@helper
 def write_arc(tree, x, mu, a):
     """Write the entries of one arc and its relations; weights too small to be seen are left out."""
     arcs, pad, width, values = mu.arcs, mu.pad, tree.width, mu.relations.values
@@ -270,7 +270,7 @@ def write_arc(tree, x, mu, a):
     return count
 
 
-@apart
+@shared_kernel
 def sum_up(tree, x, mu):
     """The direction in full, unless it is there already."""
     if mu.extent[SUMMED] == 1:
@@ -288,7 +288,7 @@ def sum_up(tree, x, mu):
     mu.extent[SUMMED] = 1
 
 
-@apart
+@shared_kernel
 def product(tree, x, mu):
     """The direction of the parts, multiplied with the one that was added up."""
     total = 0.0

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import apart, linked
+from hopefear.core.component import helper, shared_kernel
 
 LEFT, RIGHT = 0, 1  # side of a head on which a child stands
 GROUP = 8  # lanes are taken in whole groups, or in half a group
@@ -126,7 +126,7 @@ def part_counts(starts: np.ndarray, heads: np.ndarray, n: int) -> Counts:
     )
 
 
-@apart
+@shared_kernel
 def fill_arcs(arcs, n, starts, heads):
     """Number the candidate arcs of a sentence and their parts; returns how many arcs there are.
 
@@ -191,7 +191,7 @@ def fill_arcs(arcs, n, starts, heads):
     return a
 
 
-@linked
+@helper
 def fill_lanes(arcs, n, lanes, table):
     """Give every head its lanes and rows, those of the root first; write the rows of zeros."""
     lane, row = 0, 0
@@ -211,14 +211,14 @@ def fill_lanes(arcs, n, lanes, table):
     lanes.starts[n + 1], lanes.rows[n + 1] = lane, row
 
 
-@linked
+@helper
 def owner_row(arcs, lanes, h, side, p):
     """Where the row of the arc ``kids[p]``, from ``h`` to that side, is."""
     own = lanes.starts[h + 1] - lanes.starts[h]
     return lanes.rows[h] + (1 + side + p - arcs.kids_first[2 * h]) * own
 
 
-@linked
+@helper
 def score_of(arcs, n, scores, heads):
     """Score of a head assignment, which need not be a tree; minus infinity off the candidates.
 
@@ -258,7 +258,7 @@ def score_of(arcs, n, scores, heads):
     return total if count == n else -np.inf
 
 
-@linked
+@helper
 def parts_of(arcs, n, heads, out_siblings, out_lasts, out_grands):
     """List the parts of a head assignment, by modifier; -1 where a word has no such part.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import apart, linked
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.tree.theta import length, write_codes
 
 
@@ -41,7 +41,7 @@ def new_ranking(longest: int, depth: int) -> Ranking:
     )
 
 
-@linked
+@helper
 def relation_price(tree, x, theta, cost, a, c):
     """Score of an arc with a relation, and its price where there is a cost."""
     score = np.float64(theta.relations[a * tree.width + c])
@@ -51,7 +51,7 @@ def relation_price(tree, x, theta, cost, a, c):
     return score
 
 
-@linked
+@helper
 def open_word(tree, x, theta, cost, m, place):
     """Let word m have any label but those that the set at ``place`` bans (-1: none)."""
     arcs, ranking = theta.arcs, theta.ranking
@@ -68,7 +68,7 @@ def open_word(tree, x, theta, cost, m, place):
                     theta.trial.arcs[a], theta.trial_best[a] = score, c
 
 
-@linked
+@helper
 def fix_word(tree, x, theta, cost, m, code):
     """Let word m have one label only."""
     arcs = theta.arcs
@@ -79,7 +79,7 @@ def fix_word(tree, x, theta, cost, m, code):
             theta.trial.arcs[a], theta.trial_best[a] = relation_price(tree, x, theta, cost, a, c), c
 
 
-@linked
+@helper
 def solve(tree, x, theta):
     """The best output of the trial scores, in ``ranking.fresh``; returns its score."""
     n = length(x)
@@ -89,7 +89,7 @@ def solve(tree, x, theta):
     return score
 
 
-@linked
+@helper
 def enter(ranking, n, score, done, count, depth):
     """A place for a new output among those behind the first ``done``, or -1 where it is too bad."""
     if count == depth and score <= ranking.scores[ranking.order[depth - 1]]:
@@ -106,7 +106,7 @@ def enter(ranking, n, score, done, count, depth):
     return place
 
 
-@apart
+@shared_kernel
 def rank_trees(tree, x, theta, cost, depth):
     """Leave the best ``depth`` outputs, by score plus cost, in the ranking; returns how many."""
     n, ranking = length(x), theta.ranking
@@ -126,7 +126,7 @@ def rank_trees(tree, x, theta, cost, depth):
     return count
 
 
-@linked
+@helper
 def split(tree, x, theta, cost, best, done, count, depth):
     """Find the best of each set that is left when an output is taken out of its own."""
     n, ranking = length(x), theta.ranking

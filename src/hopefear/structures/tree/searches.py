@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, interface, linked, python_only, required
+from hopefear.core.component import component, helper, interface, python_only, required
 from hopefear.structures.tree.decomposition import new_decomposition, nonprojective_second
 from hopefear.structures.tree.eisner import eisner, new_eisner_space
 from hopefear.structures.tree.inside_outside import (
@@ -217,7 +217,7 @@ def tree_search(order: int, projective: bool, single: bool, rounds: int = 100) -
     return ProjectiveSecond(single) if projective else NonprojectiveSecond(single, rounds)
 
 
-@linked
+@helper
 def spread(n, arcs, numbers, absent, dense):
     """Numbers of candidate arcs in a square."""
     for p in range((n + 1) * (n + 1)):
@@ -226,7 +226,7 @@ def spread(n, arcs, numbers, absent, dense):
         dense[arcs.mod[a] * (n + 1) + arcs.head[a]] = numbers[a]
 
 
-@linked
+@helper
 def collect(n, arcs, dense, numbers):
     """Numbers of candidate arcs out of a square."""
     for a in range(arcs.first[n + 1]):

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import apart, inlined, linked
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.lanes import max_plus, sum_product
 from hopefear.structures.tree.parts import (
@@ -91,7 +91,7 @@ def new_second_order(longest: int, counts: Counts, sums: bool = False) -> Second
     )
 
 
-@apart
+@shared_kernel
 def projective_second(n, arcs, scores, single, space, heads):
     """Put the best projective tree of candidate arcs into ``heads`` and return its score.
 
@@ -124,7 +124,7 @@ def projective_second(n, arcs, scores, single, space, heads):
     return best
 
 
-@apart
+@shared_kernel
 def projective_second_marginals(n, arcs, scores, single, space, out):
     """Put the probabilities of all parts into ``out`` and return log Z.
 
@@ -176,7 +176,7 @@ def projective_second_marginals(n, arcs, scores, single, space, out):
     return log_z
 
 
-@linked
+@helper
 def _count_owners(n, arcs, space, out):
     """Read the probabilities of arcs and grandparent parts off the slopes of I."""
     kids_first, kids, grands, first = arcs.kids_first, arcs.kids, arcs.grands, arcs.first
@@ -194,7 +194,7 @@ def _count_owners(n, arcs, space, out):
                     d_grands[grands[a] + g] = d_incomplete[row + g]
 
 
-@inlined
+@helper(inline=True)
 def _lone(n, arcs, scores, space, a):
     """What trees come to in which the child of arc ``a`` is the only one of the root."""
     width, lane = space.lanes.starts[n + 1], space.lanes.of[a]
@@ -202,7 +202,7 @@ def _lone(n, arcs, scores, space, a):
     return scores.arcs[a] + scores.siblings[arcs.siblings[a]] + scores.lasts[a] + halves
 
 
-@linked
+@helper
 def _inside(n, arcs, scores, single, soft, space):
     """Fill all items: with best scores where ``soft`` is None, else with logarithms of sums.
 
@@ -295,12 +295,12 @@ def _inside(n, arcs, scores, single, soft, space):
     return best + np.log(total)
 
 
-@inlined
+@helper(inline=True)
 def _grouped(count):
     return (count + GROUP - 1) // GROUP * GROUP
 
 
-@inlined
+@helper(inline=True)
 def _soften(incomplete, row, steps, count, items, place, own, totals, terms, ones):
     """Turn maxima of ``rows + steps`` into logarithms of sums of exponentials."""
     for g in range(own):
@@ -312,7 +312,7 @@ def _soften(incomplete, row, steps, count, items, place, own, totals, terms, one
             items[place + g] += np.log(totals[g])
 
 
-@inlined
+@helper(inline=True)
 def _exponentials(incomplete, row, steps, count, own, totals, terms):
     """``exp(rows + steps - totals)`` into ``terms``; 0 in lanes where the total is -inf."""
     lanes, base, place = np.uintp(own), np.uintp(row), np.uintp(0)  # no index is below 0
@@ -326,7 +326,7 @@ def _exponentials(incomplete, row, steps, count, own, totals, terms):
     exp_from(terms, 0, terms, 0, 0.0, count * own)
 
 
-@linked
+@helper
 def _outside(n, arcs, scores, single, space, out):
     """Hand the slopes of all items on to those they were made of, in the opposite order."""
     kids_first, kids, mod, lookup = arcs.kids_first, arcs.kids, arcs.mod, arcs.lookup
@@ -408,7 +408,7 @@ def _outside(n, arcs, scores, single, space, out):
                         d_complete[facing + r * width] += slope * terms[r]
 
 
-@inlined
+@helper(inline=True)
 def _share(slopes, place, own, count, terms, d_incomplete, row, steps):
     """Add ``slopes * terms`` to the slopes of the rows; ``steps`` become their sums by row."""
     lanes, base, here, slope = np.uintp(own), np.uintp(row), np.uintp(0), np.uintp(place)
@@ -425,7 +425,7 @@ def _share(slopes, place, own, count, terms, d_incomplete, row, steps):
         here, base = here + lanes, base + lanes
 
 
-@inlined
+@helper(inline=True)
 def _read_off(n, arcs, scores, single, space, heads):
     """Write the best tree, each half by finding again where its maximum comes from."""
     complete, incomplete, stack, kids = space.complete, space.incomplete, space.stack, arcs.kids
@@ -477,7 +477,7 @@ def _read_off(n, arcs, scores, single, space, heads):
             place = before
 
 
-@inlined
+@helper(inline=True)
 def _put(arcs, stack, depth, a, e):
     """Remember the half of the child of ``a`` that ends at ``e``; returns how many are waiting."""
     if arcs.mod[a] == e:
@@ -486,7 +486,7 @@ def _put(arcs, stack, depth, a, e):
     return depth + 1
 
 
-@inlined
+@helper(inline=True)
 def _put_between(n, arcs, space, depth, a, b):
     """Remember the two halves between the children of two arcs."""
     complete, width = space.complete, space.lanes.starts[n + 1]

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import apart, inlined, linked
+from hopefear.core.component import helper, shared_kernel
 
 DONE, GONE = -1, -2  # states of slots: leads up to the root; taken in by a cycle
 
@@ -46,7 +46,7 @@ def new_spanning_space(longest: int) -> SpanningSpace:
     )
 
 
-@apart
+@shared_kernel
 def spanning_tree(n, scores, single, space, heads):
     """Put the best tree into ``heads[1:n + 1]`` and return its score.
 
@@ -90,7 +90,7 @@ def spanning_tree(n, scores, single, space, heads):
     return total
 
 
-@linked
+@helper
 def _best_heads(n, scores, heads):
     """The best head of every word, the first of equals; False if a word has none."""
     for m in range(1, n + 1):
@@ -105,7 +105,7 @@ def _best_heads(n, scores, heads):
     return True
 
 
-@linked
+@helper
 def _reach_root(n, heads, visits):
     """Whether no word is its own ancestor; ``visits`` is scratch."""
     for m in range(n + 1):
@@ -120,7 +120,7 @@ def _reach_root(n, heads, visits):
     return True
 
 
-@linked
+@helper
 def _grow(n, scores, few_roots, space, heads):
     """The best tree by growing paths; ``few_roots``: with the fewest arcs from the root, one.
 
@@ -186,7 +186,7 @@ def _grow(n, scores, few_roots, space, heads):
     return True
 
 
-@inlined
+@helper(inline=True)
 def _best_slot(gain, row, N, few_roots):
     """The best head in a row of the matrix and its worth, the first of equals; -1 if none."""
     head, best = -1, -np.inf
@@ -198,7 +198,7 @@ def _best_slot(gain, row, N, few_roots):
     return head, best
 
 
-@linked
+@helper
 def _join(N, gain, arc, state, path, first, length):
     """Make one slot, ``path[first]``, of the cycle ``path[first:length]``."""
     whole = path[first]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import apart, inlined, linked
+from hopefear.core.component import helper, shared_kernel
 from hopefear.structures.tree.parts import Arcs, Scores
 
 # Coordinates to a cache line of float32, and how many rows ahead are asked for.
@@ -35,13 +35,13 @@ class TreeTheta(NamedTuple):
     ranking: Any  # the n best
 
 
-@inlined
+@helper(inline=True)
 def length(x):
     """Number of words."""
     return x.data.starts[x.i + 1] - x.data.starts[x.i]
 
 
-@inlined
+@helper(inline=True)
 def plain_sum(weights, pad, count):
     """Sum of the weights of features without relations."""
     total = 0.0
@@ -50,7 +50,7 @@ def plain_sum(weights, pad, count):
     return total
 
 
-@linked
+@helper
 def score_relations(tree, x, weights, theta):
     """Score all relations of all arcs."""
     arcs, pad, width = theta.arcs, theta.pad, np.uint64(tree.width)
@@ -74,7 +74,7 @@ def score_relations(tree, x, weights, theta):
         limit_relations(tree, x, theta)
 
 
-@apart
+@shared_kernel
 def limit_relations(tree, x, theta):
     """Forbid the relations that a token must not have."""
     start, width = x.data.starts[x.i], tree.width
@@ -84,7 +84,7 @@ def limit_relations(tree, x, theta):
             theta.relations[a * width + c] += tree.limits[row + c]
 
 
-@apart
+@shared_kernel
 def choose_relations(tree, x, theta):
     """The best relation of every arc; of equal ones the lower."""
     width = tree.width
@@ -97,7 +97,7 @@ def choose_relations(tree, x, theta):
         theta.scores.arcs[a] = theta.relations[best]
 
 
-@linked
+@helper
 def score_pairs(tree, x, weights, theta):
     """Score siblings, outermost children and grandparents."""
     arcs, pad, scores = theta.arcs, theta.pad, theta.scores
@@ -115,7 +115,7 @@ def score_pairs(tree, x, weights, theta):
                 scores.grands[p] = plain_sum(weights, pad, count)
 
 
-@linked
+@helper
 def sibling_word(arcs, a, p):
     """The word of sibling part p of arc a: 0 for none."""
     rank = p - arcs.siblings[a] - 1
@@ -126,19 +126,19 @@ def sibling_word(arcs, a, p):
     return np.int64(arcs.mod[arcs.kids[arcs.kids_first[side] + rank]])
 
 
-@linked
+@helper
 def grandparent_word(arcs, a, p):
     """The head's head of grandparent part p of arc a."""
     return np.int64(arcs.head[arcs.first[arcs.head[a]] + p - arcs.grands[a]])
 
 
-@inlined
+@helper(inline=True)
 def arc_of(arcs, n, m, code, labels):
     """The arc of word m in a label; -1 where it is none that is looked at."""
     return -1 if code < 0 else arcs.lookup[m * (n + 1) + code // labels]
 
 
-@linked
+@helper
 def charge_relations(tree, x, theta, cost, sign):
     """The best relation of every arc when its price is added (or taken off)."""
     n, width, start = length(x), tree.width, x.data.starts[x.i]
@@ -152,7 +152,7 @@ def charge_relations(tree, x, theta, cost, sign):
         theta.trial_best[a], theta.trial.arcs[a] = best, top
 
 
-@linked
+@helper
 def write_codes(tree, n, theta, best, y):
     """The labels of a tree."""
     for m in range(1, n + 1):
@@ -161,7 +161,7 @@ def write_codes(tree, n, theta, best, y):
         y[m - 1] = h * tree.labels + (best[a] if a >= 0 else 0)
 
 
-@linked
+@helper
 def read_heads(tree, n, codes, start, heads):
     """Heads of labels that begin at ``start``."""
     heads[0] = 0
@@ -169,14 +169,14 @@ def read_heads(tree, n, codes, start, heads):
         heads[m] = max(0, codes[start + m - 1]) // tree.labels
 
 
-@linked
+@helper
 def relation_score(tree, theta, n, m, code):
     """Score of the arc and relation of word m; minus infinity where it is not looked at."""
     a = arc_of(theta.arcs, n, m, code, tree.labels)
     return -math.inf if a < 0 else np.float64(theta.relations[a * tree.width + code % tree.labels])
 
 
-@linked
+@helper
 def pair_score(theta, n, siblings, lasts, grands):
     """Score of the second-order parts of a tree, as ``parts_of`` lists them."""
     total = 0.0
@@ -190,7 +190,7 @@ def pair_score(theta, n, siblings, lasts, grands):
     return total
 
 
-@apart
+@shared_kernel
 def soften(tree, n, theta, sharp, cost, x, priced):
     """Log of the sum over relations of ``exp(sharp * score)`` for every arc, into the trial scores.
 

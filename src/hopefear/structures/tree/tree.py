@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import apart, component, linked
+from hopefear.core.component import component, helper, shared_kernel
 from hopefear.core.interfaces import UNRIVALLED, Structure
 from hopefear.core.workspace import Workspace
 from hopefear.costs.hamming import Hamming
@@ -267,7 +267,7 @@ class Tree(NamedTuple):
                 products[m, k] = products[k, m]
 
 
-@apart
+@shared_kernel
 def score_tree(tree, x, weights, theta):
     """Score all parts."""
     start, n = x.data.starts[x.i], length(x)
@@ -278,7 +278,7 @@ def score_tree(tree, x, weights, theta):
         score_pairs(tree, x, weights, theta)
 
 
-@apart
+@shared_kernel
 def best_tree(tree, x, theta, y):
     """Leave the best output in ``y``; returns its score, minus infinity where there is none."""
     n = length(x)
@@ -288,7 +288,7 @@ def best_tree(tree, x, theta, y):
     return score
 
 
-@apart
+@shared_kernel
 def violation_of(tree, x, theta, y):
     """As ``margin_of``, but where gold wins any positive number will do."""
     best_tree(tree, x, theta, y)
@@ -298,7 +298,7 @@ def violation_of(tree, x, theta, y):
     return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
 
 
-@apart
+@shared_kernel
 def margin_of(tree, x, theta, y):
     """Score of gold minus that of the best other output, which is left in ``y``."""
     best_tree(tree, x, theta, y)
@@ -311,7 +311,7 @@ def margin_of(tree, x, theta, y):
     return lead_of_gold(tree, x, theta, y)
 
 
-@apart
+@shared_kernel
 def seek_tree(tree, x, theta, cost, sign, y):
     """Leave in ``y`` the output of the highest score plus ``sign`` times cost."""
     n = length(x)
@@ -321,7 +321,7 @@ def seek_tree(tree, x, theta, cost, sign, y):
     return lead_of_gold(tree, x, theta, y), tree.charge(x, cost, y)
 
 
-@linked
+@helper
 def is_gold(x, y):
     """Whether an output is the gold one."""
     start = x.data.starts[x.i]
@@ -331,21 +331,21 @@ def is_gold(x, y):
     return True
 
 
-@apart
+@shared_kernel
 def clear_mu(tree, x, mu):
     """Set the weights of all parts, and the direction in full, to zero."""
     forget_parts(tree, x, mu)
     forget_sums(mu)
 
 
-@apart
+@shared_kernel
 def contrast_trees(tree, x, y, coef, mu):
     """Set ``mu`` to ``coef`` times (parts of gold minus parts of ``y``)."""
     clear_mu(tree, x, mu)
     pull_trees(tree, x, y, coef, mu)
 
 
-@apart
+@shared_kernel
 def lead_of_gold(tree, x, theta, y):
     """Score of the gold tree minus that of another one."""
     n, start, z = length(x), x.data.starts[x.i], 0.0
@@ -365,7 +365,7 @@ def lead_of_gold(tree, x, theta, y):
     return z
 
 
-@apart
+@shared_kernel
 def expect_trees(tree, x, theta, coef, mu):
     """Set ``mu`` to ``coef`` (gold minus expectation); returns -log P(gold)."""
     n, width = length(x), tree.width
@@ -383,7 +383,7 @@ def expect_trees(tree, x, theta, coef, mu):
     return total - add_gold(tree, x, theta, coef, mu)
 
 
-@apart
+@shared_kernel
 def expect_cost_of_trees(tree, x, theta, cost, sharp, coef, mu):
     """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned."""
     n, start, width, risk = length(x), x.data.starts[x.i], tree.width, 0.0
@@ -406,7 +406,7 @@ def expect_cost_of_trees(tree, x, theta, cost, sharp, coef, mu):
     return risk
 
 
-@apart
+@shared_kernel
 def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
     """Set ``mu`` to ``coef`` (Q - P); returns the divergence of Q from P."""
     n, start, width = length(x), x.data.starts[x.i], tree.width
@@ -438,7 +438,7 @@ def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
     return max(0.0, divergence)
 
 
-@linked
+@helper
 def gold_score(tree, x, theta):
     """Score of gold, whose second-order parts are left in ``theta.parts``."""
     n, start, total = length(x), x.data.starts[x.i], 0.0
@@ -452,7 +452,7 @@ def gold_score(tree, x, theta):
     return total
 
 
-@linked
+@helper
 def add_gold(tree, x, theta, coef, mu):
     """Add ``coef`` times the parts of gold to weights of all parts; returns the score of gold."""
     n, start = length(x), x.data.starts[x.i]
@@ -474,7 +474,7 @@ def add_gold(tree, x, theta, coef, mu):
     return total
 
 
-@linked
+@helper
 def expected_pairs(theta, n, coef, mu):
     """``coef`` times the expectations of second-order parts."""
     arcs, means = theta.arcs, theta.means

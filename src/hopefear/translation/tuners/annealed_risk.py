@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from hopefear.core.checks import check_parameters
-from hopefear.core.component import component, linked
+from hopefear.core.component import component, helper
 from hopefear.core.interfaces import Loss
 from hopefear.costs.regret import Regret
 from hopefear.data.lists.dataset import ListDataset, cheapest
@@ -62,7 +62,7 @@ class FreeEnergy(NamedTuple):
         return 1 if importance > 0.0 else 0
 
 
-@linked
+@helper
 def warm(x, work, coef):
     """Add the direction in which the entropy rises; returns the entropy."""
     # The structure leaves shares of probability there, up to their sum.

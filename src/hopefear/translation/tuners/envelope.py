@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
 from hopefear.data.lists.dataset import ListDataset, ListRows
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest
@@ -315,7 +315,7 @@ def envelopes(starts, a, b, low, high, room, times, old, new, first):
     return n
 
 
-@linked
+@helper
 def _candidates(a, b, begin, end, lines):
     """Keep the lines that may be on the envelope, the flattest first; returns how many.
 
@@ -356,7 +356,7 @@ def _candidates(a, b, begin, end, lines):
     return m + 1
 
 
-@linked
+@helper
 def _sort(b, lines, m):
     """Put lines in the order of their slopes (Shell's sort, which is quick for so few)."""
     gap = 1
@@ -372,7 +372,7 @@ def _sort(b, lines, m):
         gap //= 3
 
 
-@linked
+@helper
 def _scan(a, b, room, m):
     """Envelope of lines that are sorted by slope; returns how many are on it."""
     lines, stack, since = room

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from hopefear.core.checks import check_parameters
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
 from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.errors import HopefearError
 from hopefear.training.lbfgs import norm
@@ -179,7 +179,7 @@ def ascend(pairs, margins, caps, sweeps, w, shares):
             break
 
 
-@linked
+@helper
 def along(pairs, p, w):
     """Inner product of a difference with weights."""
     total = 0.0

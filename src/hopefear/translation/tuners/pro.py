@@ -11,7 +11,7 @@ import numpy as np
 
 from hopefear import __version__
 from hopefear.core.checks import check_parameters
-from hopefear.core.component import kernel, linked
+from hopefear.core.component import helper, kernel
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.sparse import SparseDataset, SparseRows
@@ -341,7 +341,7 @@ def _draw(starts, costs, weights, samples, threshold, seed, turn, pairs, counts)
         counts[i] = count
 
 
-@linked
+@helper
 def below(bits, n):
     """A number from 0 to n - 1, from 32 random bits."""
     return np.int64((bits * np.uint64(n)) >> np.uint64(32))

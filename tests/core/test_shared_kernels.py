@@ -12,20 +12,21 @@ import numba
 import numpy as np
 import pytest
 
-from hopefear.core import component, kernel_cache, symbols
-from hopefear.core.component import apart, kernel
+from hopefear.core import kernel_cache, numba_private
+from hopefear.core.component import kernel, shared_kernel
 
 PACKAGE = Path(kernel_cache.__file__).parents[1]
 
 shared_only = pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT) or not component.TESTED, reason="this numba links callees in"
+    bool(numba.config.DISABLE_JIT) or not numba_private.ENABLED,
+    reason="callees are linked in",
 )
 
 # Two shared kernels, one of which calls the other, and two kernels that call them.
 KERNELS = """
 import numpy as np
 from typing import NamedTuple
-from hopefear.core.component import apart, kernel
+from hopefear.core.component import kernel, shared_kernel
 
 
 class Pair(NamedTuple):
@@ -33,7 +34,7 @@ class Pair(NamedTuple):
     factor: float
 
 
-@apart
+@shared_kernel
 def total(pair, scale):
     s = 0.0
     for v in pair.values:
@@ -41,7 +42,7 @@ def total(pair, scale):
     return s
 
 
-@apart
+@shared_kernel
 def squares(pair):
     pair.values[:2] = 2.0
     return total(pair, 3), len(pair.values)
@@ -61,12 +62,11 @@ RUN = """
 import json, sys
 import numpy as np
 import kernels
-from hopefear.core import symbols
 
 pairs = [kernels.Pair(np.arange(4.0), 2.0) for _ in sys.argv[1:]]
 answers = [getattr(kernels, name)(pair) for name, pair in zip(sys.argv[1:], pairs)]
-every = (kernels.total.shared, kernels.squares.shared, kernels.first, kernels.second)
-stats = [[sum(k.stats.cache_hits.values()), sum(k.stats.cache_misses.values())] for k in every]
+every = [k.callee.stats for k in (kernels.total, kernels.squares, kernels.first, kernels.second)]
+stats = [[sum(s.cache_hits.values()), sum(s.cache_misses.values())] for s in every]
 print(json.dumps([answers, stats]))
 """
 
@@ -97,7 +97,7 @@ def run(tmp_path):
     return call
 
 
-@apart
+@shared_kernel
 def dot(a, b, scale):
     s = 0.0
     for k in range(a.size):
@@ -120,12 +120,12 @@ def test_callers_have_a_declaration_only_and_constants_are_not_compiled_for():
     anew = numba.njit(twice.py_func)  # code that was loaded does not tell what it calls
     anew(np.arange(5.0), np.arange(5.0))
     (result,) = anew.overloads.values()
-    (callee,) = symbols.callees(result.library)
+    (callee,) = numba_private.callees(result.library)
     assert (callee.module, callee.name) == (__name__, "dot")
     assert callee.types[2] == numba.int64
 
 
-@apart
+@shared_kernel
 def same(a):
     return a
 
@@ -138,7 +138,7 @@ def call_same(a):
 @shared_only
 def test_what_cannot_be_called_by_a_symbol_is_refused():
     with pytest.raises(TypeError, match=r"lambda.*use @kernel"):
-        apart(lambda x: x)
+        shared_kernel(lambda x: x)
     with pytest.raises(TypeError, match=r"same returns array.*use @kernel"):
         call_same(np.zeros(3))
 
@@ -171,16 +171,15 @@ def test_a_callee_that_is_gone_is_compiled_again(run, damage, which):
 @shared_only
 def test_a_symbol_that_nobody_has_is_not_provided():
     vector = numba.float64[::1]
-    gone = symbols.Callee("hopefear.gone", __name__, "dot", (vector, vector, numba.int64))
-    assert not symbols.provide((gone,))
+    gone = numba_private.Callee("hopefear.gone", __name__, "dot", (vector, vector, numba.int64))
+    assert not numba_private.provide((gone,))
 
 
 @shared_only
-def test_other_versions_of_numba_link_callees_in(monkeypatch):
-    monkeypatch.setattr(component, "TESTED", False)
-    monkeypatch.setattr(sys.modules[__name__], "dot", apart(dot.py_func))
+def test_switched_off_callees_are_linked_in(monkeypatch):
+    monkeypatch.setattr(numba_private, "ENABLED", False)
+    monkeypatch.setattr(sys.modules[__name__], "dot", shared_kernel(dot.py_func))
     linked = kernel(twice.py_func)
-    linked._cache.disable()
     assert linked(np.arange(5.0), np.arange(5.0)) == 60.0
-    (result,) = linked.overloads.values()
-    assert symbols.callees(result.library) == ()
+    (result,) = linked.dispatcher.overloads.values()
+    assert numba_private.callees(result.library) == ()
