@@ -135,7 +135,7 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         tokens = read_cached(args, folder, console, report)
         tell_skipped(report, console)
         return tokens
-    how = {"columns": args.columns, "on_error": args.on_error, "n_jobs": threads(args.jobs)}
+    how = {"columns": args.columns, "on_error": args.on_error}
     text = read_text(args.train, args.format, report, **how)
     tell_skipped(report, console)
     name, gold = text.column(args.column)
