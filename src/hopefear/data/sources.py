@@ -66,7 +66,7 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
         if not _is_plain(name):  # a pipe may bring the first bytes one by one
             head = raw.read(6)
             raw = io.BufferedReader(_Behind(head, raw))
-        stream = _unpacked(raw, head, name)
+        stream = unpacked(raw, head, name)
     except BaseException as error:
         if name != "-":
             raw.close()
@@ -308,7 +308,8 @@ def _is_plain(path: str) -> bool:
         return path != "-"
 
 
-def _unpacked(raw: Any, head: bytes, name: str) -> Any:
+def unpacked(raw: Any, head: bytes, name: str) -> Any:
+    """Returns a stream of the text of a file that begins with ``head``."""
     promised = _SUFFIX.get(Path(name).suffix.lower())
     packing = next((kind for kind in _MAGIC if _begins(head, kind)), None)
     if packing == "bzip2" and promised != "bzip2" and not head[4:].startswith(b"1A"):
