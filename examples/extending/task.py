@@ -52,7 +52,6 @@ class Choices:
     rows: SubsetRows
     features: IdentityFeatures
     source: str = "memory"
-    mapping: Any = None  # in memory
 
     def __len__(self) -> int:
         return len(self.rows.weights)

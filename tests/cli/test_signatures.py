@@ -187,8 +187,6 @@ KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
     "rerank": {
         "--format": ("--train lists.jsonl", "--format json", "a file fits one format alone"),
         "--encoding": (LISTS, "--encoding utf-16", "JSON is Unicode; of texts it makes others"),
-        "--cache": (LISTS, "--cache caches", _ONE_BLOCK),
-        "--scratch": (LISTS, "--scratch scratch", "where things lie, not what they are"),
         "--jobs": (f"{LISTS}", "--jobs 3", _JOBS),
         "--bounds": (LISTS, "--bounds", _LOOKS_ON),
     },
@@ -221,19 +219,19 @@ _STREAMS = dict.fromkeys(
         "a stream has its own run",
     ),
 )
-_TREES = (
-    "tests/cli/test_cached_trees.py",
-    "test_trees_give_the_model_of_memory",
-    "the order of blocks is what it changes, and one block is all there is here",
+_NO_CACHE = (
+    "tests/cli/test_cache.py",
+    "test_tasks_that_hold_their_data_in_memory_have_no_cache",
+    "it is refused",
 )
 # Option: the file and the test that show it, and why it is not shown here.
 ELSEWHERE: dict[str, dict[str, tuple[str, str, str]]] = {
     "classify": {**_STREAMS},
     "tag": {**_STREAMS, "--vectors": _NETWORKS, "--device": _NETWORKS, "--metric": _SHARED},
-    "rerank": {**_STREAMS},
+    "rerank": {**_STREAMS, "--cache": _NO_CACHE},
     "parse": {
         **_STREAMS,
-        "--cache": _TREES,
+        "--cache": _NO_CACHE,
         **dict.fromkeys(("--vectors", "--device"), ("tests/neural/test_biaffine.py", "test_verbs",
                                                     _NETWORKS[-1])),
         **dict.fromkeys(("--order", "--tree", "--features", "--heads", "--tags", "--unlabelled",
@@ -349,7 +347,6 @@ def write_lists(place):
         return "\n".join(lines) + "\n"
 
     text = lists(20)
-    (place / "scratch").mkdir()
     (place / "lists.jsonl").write_text(text)
     (place / "others.jsonl").write_text(lists(12))
     moses, one, two = [], [], []

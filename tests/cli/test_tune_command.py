@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import shlex
+import signal
 import sys
 
 import numpy as np
@@ -481,7 +482,7 @@ def test_interrupted_rounds_tell_how_they_go_on(run, monkeypatch):
     from hopefear.cli.tune import rounds
 
     def stopped(*args, **options):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(rounds, "iterate", stopped)
     argv = ("tune", "--decoder", "true", "--refs", "dev.ref", "--run", "stopped", "--weights", "w")

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from hopefear.core.memory import keep_apart, together, trim, use_up
+from hopefear.core.memory import together, use_up
 from hopefear.data.generators import sparse_linear
 from hopefear.recipes import RECIPES
 from hopefear.structures.classes import Binary
@@ -32,18 +32,6 @@ def test_what_is_used_up_goes_back_and_its_neighbours_stay():
     assert books[:1_000_001].all() and books[2_999_999:].all()
     use_up(books[5:9])  # less than a page
     assert books[5:9].all()
-
-
-@linux_only
-def test_large_arrays_go_back_as_they_are_freed():
-    keep_apart()
-    for size in (3_000_000, 1_000_000):  # the second would else come from where the first was
-        before = resident()
-        array, keeper = np.ones(size), np.ones(10)
-        del array
-        trim()
-        assert resident() - before < size * 8 // 4096 // 2
-        assert keeper.all()
 
 
 @pytest.mark.parametrize("name", ["perceptron", "vrda", "adagrad-rda", "mira", "arow"])

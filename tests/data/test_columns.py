@@ -67,22 +67,19 @@ def test_comments_by_decree(tmp_path: Path) -> None:
         read_sentences(saved(tmp_path, b"# x\na b c\n"), comments=False)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("header", ["word\tpos\tlabel", "Token\tPOS_tag\tNER-tags", "form pos tag"])
-def test_a_first_line_that_names_columns_is_no_token(
-    tmp_path: Path, header: str, n_jobs: int
-) -> None:
+def test_a_first_line_that_names_columns_is_no_token(tmp_path: Path, header: str) -> None:
     glue = "\t" if "\t" in header else " "
     rows = [glue.join(row) + "\n" for row in (("He", "PRP", "O"), ("ran", "VB", "O"))]
     content = f"# one file of tokens\n{header}\n{''.join(rows)}\n{header}\n{rows[0]}".encode()
     report = ReadReport()
-    file = read_sentences(saved(tmp_path, content), report=report, n_jobs=n_jobs)
+    file = read_sentences(saved(tmp_path, content), report=report)
     assert list(file.sentences.columns) == ["word", "pos", "label"]
     assert tokens(file) == [[("He", "PRP", "O"), ("ran", "VB", "O")], [("He", "PRP", "O")]]
     assert [note.partition(" ")[0] for note in report.notes] == [f"{tmp_path}/a.txt:2:"]
     assert "names the columns and is no token" in report.notes[0]
     assert written(file) == content
-    named = read_sentences(saved(tmp_path, content), columns=("w", "p", "y"), n_jobs=n_jobs)
+    named = read_sentences(saved(tmp_path, content), columns=("w", "p", "y"))
     assert named.sentences.columns["w"].texts() == ["He", "ran", "He"]
 
 
@@ -105,16 +102,15 @@ GERMEVAL = """#\thttp://de.wikipedia.org/wiki/Manfred_Korfmann [2009-10-17]
 """
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_comments_behind_a_tab_and_numbers_of_tokens(tmp_path: Path, n_jobs: int) -> None:
+def test_comments_behind_a_tab_and_numbers_of_tokens(tmp_path: Path) -> None:
     path = saved(tmp_path, GERMEVAL.encode())
-    file = read_sentences(path, columns=("id", "word", "label", "inner"), n_jobs=n_jobs)
+    file = read_sentences(path, columns=("id", "word", "label", "inner"))
     assert file.sentences.columns["word"].texts() == ["Er", "mag", "Ulm", "Ulm", "#"]
     assert file.sentences.starts.tolist() == [0, 3, 5]
     assert written(file) == GERMEVAL.encode()
     wanted = r"a.txt:2: expected words in the first column.*--columns id,word,2,label"
     with pytest.raises(InputError, match=wanted):
-        read_sentences(path, n_jobs=n_jobs)
+        read_sentences(path)
     with pytest.raises(InputError, match=r"a.txt:1: .*--columns id,word,tag\), found 'id\\tform"):
         read_sentences(saved(tmp_path, b"id\tform\ttag\n1\tHe\tO\n2\truns\tO\n"))
     sentences = read_sentences(saved(tmp_path, b"#\tSYM\nfive\tCD\n")).sentences

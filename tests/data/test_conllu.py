@@ -149,13 +149,12 @@ PLUS = [
 ]
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("name", ["a.cupt", "a.conllup", "a.conllu.gz"])
-def test_conllu_plus_has_the_columns_it_declares(tmp_path: Path, name: str, n_jobs: int) -> None:
+def test_conllu_plus_has_the_columns_it_declares(tmp_path: Path, name: str) -> None:
     path = saved(tmp_path, PLUS, name)
     if name.endswith(".gz"):
         path.write_bytes(gzip.compress(path.read_bytes()))
-    file = read_sentences(path, n_jobs=n_jobs)
+    file = read_sentences(path)
     columns = file.sentences.columns
     assert list(columns) == ["upos", "id", "form", "misc", "PARSEME:MWE"]
     assert columns["word"].texts() == ["a", "b", "c"]

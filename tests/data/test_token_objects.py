@@ -26,12 +26,11 @@ def saved(folder: Path, *objects: object, name: str = "a.jsonl") -> Path:
     return path
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_lists_are_columns_and_labels_the_last(tmp_path: Path, n_jobs: int) -> None:
+def test_lists_are_columns_and_labels_the_last(tmp_path: Path) -> None:
     none = {"words": [], "tags": [], "n": []}
     two = {"tags": ["Ü"], "n": [3], "tokens": ["a b"]}
     path = saved(tmp_path, ONE, none, "", two)
-    file = read_sentences(path, n_jobs=n_jobs)
+    file = read_sentences(path)
     columns = file.sentences.columns
     assert (file.format, list(columns)) == ("json", ["word", "n", "tags"])
     assert columns["tokens"].texts() == columns["0"].texts() == ["He", "runs", "a b"]

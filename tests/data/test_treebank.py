@@ -26,7 +26,6 @@ from hopefear.data.treebank import (
     with_trees,
     write_trees,
 )
-from hopefear.data.treebank_parts import TreebankParts
 from hopefear.errors import HopefearError, InputError
 
 pytestmark = pytest.mark.interpreted
@@ -400,7 +399,7 @@ PLUS = (
 )
 
 
-def test_conllu_plus_is_a_treebank(tmp_path: Path) -> None:
+def test_conllu_plus_is_a_treebank() -> None:
     bank = parse_treebank(PLUS + PLUS)
     assert (bank.format, bank.heads.tolist()) == ("conllu", [2, 0, 2, 0])
     assert bank.relations.texts()[:2] == ["det", "root"]
@@ -408,10 +407,6 @@ def test_conllu_plus_is_a_treebank(tmp_path: Path) -> None:
         b"1\ta\troot\t0\tu",
         b"2\tb\tx\t1\tv",
     ]
-    path = tmp_path / "a.cupt"
-    path.write_bytes(PLUS + PLUS)
-    parts = TreebankParts(path, piece_bytes=1)
-    assert [part.heads.tolist() for part in parts] == [[2, 0]] * 2 and parts.format == "conllu"
     bare = PLUS.replace(b"HEAD", b"_", 1)
     with pytest.raises(InputError, match=r"memory: expected a column HEAD in global\.columns"):
         parse_treebank(bare)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hopefear.cli import main
 from hopefear.cli.console import Console
 from hopefear.cli.search import Trials
+from hopefear.core.interrupts import interruptible
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import HopefearError
 from hopefear.neighbours.search import Candidate, Finding, Plan, Search, folds, study
@@ -27,7 +28,7 @@ from hopefear.neighbours.search.trials import STEPS, Measure, measure
 from hopefear.recipes.spaces import Range
 from hopefear.tasks import recipe
 from hopefear.tasks.classify.task import Classification
-from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
+from hopefear.training.checkpoints import InterruptedTrainingError
 
 pytestmark = [pytest.mark.needs("search"), pytest.mark.interpreted]
 quick = small_trees.quick

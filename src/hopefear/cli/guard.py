@@ -10,17 +10,13 @@ import errno
 import os
 import signal
 import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
+from hopefear.core.interrupts import Interrupted, interruptible
 from hopefear.errors import HopefearError
-
-
-class Terminated(BaseException):
-    """SIGTERM, as an exception: what is half written is cleaned up on the way out."""
 
 
 class OutputError(HopefearError):
@@ -101,7 +97,8 @@ def guarded(
 
     ``options`` gives those that the command has, for advice.
     """
-    with _warnings_in_a_line(), _terminable():
+    # SIGTERM is an exception, so that what is half written is cleaned up on the way out.
+    with _warnings_in_a_line(), interruptible(at_once=True, signals=(signal.SIGTERM,)):
         try:
             try:
                 status = action()
@@ -144,8 +141,8 @@ def explained(
         return 128 + error.signum if hasattr(error, "signum") else 1, str(error)
     if isinstance(error, KeyboardInterrupt):
         return 128 + signal.SIGINT, "interrupted"
-    if isinstance(error, Terminated):
-        return 128 + signal.SIGTERM, "terminated"
+    if isinstance(error, Interrupted):
+        return 128 + error.signum, "terminated"
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
         known: Collection[str] = ()
@@ -190,19 +187,3 @@ def _warnings_in_a_line() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show
         yield
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(signum: int, frame: Any) -> None:
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

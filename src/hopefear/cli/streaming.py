@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import signal
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +16,8 @@ from typing import Any, NoReturn
 
 from hopefear.cli import options
 from hopefear.errors import HopefearError
+from hopefear.tasks import TASKS
 
-# Tasks that can.
-TASKS = ("classify", "tag")
 # Bits of hashed columns where --hash-bits names none.
 BITS = 22
 # Lines that say what there is: format, labels, scheme, the scale of values; fewer where the labels
@@ -46,7 +43,7 @@ def stream_options(parser: argparse.ArgumentParser, task: str) -> None:
         "save_seconds": "streams: write the model when so much time has gone by; at the end and on "
         "an interrupt it is written in any case",
     }
-    if task not in TASKS:
+    if not TASKS[task].larger_than_memory:
         words = dict.fromkeys(words, argparse.SUPPRESS)
     group.add_argument("--stream", action=argparse.BooleanOptionalAction, help=words["stream"])
     group.add_argument("--classes", type=options.names, metavar="A,B,…", help=words["classes"])
@@ -115,7 +112,7 @@ def _rereading(args: argparse.Namespace) -> str | None:
 
 def _obstacle(args: argparse.Namespace, learner: Any) -> tuple[str, str]:
     """Why task or learner cannot have a stream, and what to do about it; empty where they can."""
-    if args.task not in TASKS:
+    if not TASKS[args.task].larger_than_memory:
         return f"the task {args.task} learns from data that is read as a whole", "leave it out"
     if learner.batch or hasattr(learner, "trainer"):
         remedy = "take an online learner such as perceptron"
@@ -168,6 +165,7 @@ def run(args: argparse.Namespace, surface: Any) -> int:
     """Learn until the stream ends or is interrupted."""
     from hopefear.cli.console import Console, print_json, tell_skipped
     from hopefear.cli.train import save as write
+    from hopefear.core.interrupts import Interrupted, interruptible
     from hopefear.data.files import ReadReport
     from hopefear.tasks.base import begin, needs_temperature
     from hopefear.training.streams import Standing, learn_stream
@@ -219,7 +217,7 @@ def run(args: argparse.Namespace, surface: Any) -> int:
     console.say(f"{'loss':>12} {'last':>12} {'counter':>13} {'weight':>13} {'%':>8} last")
     now: Standing | None = None
     try:
-        with _interrupts():
+        with interruptible(at_once=True):
             now = learn_stream(
                 trainer,
                 blocks(),
@@ -228,7 +226,7 @@ def run(args: argparse.Namespace, surface: Any) -> int:
                 every=args.save_every,
                 seconds=args.save_seconds,
             )
-    except _InterruptError as stop:
+    except Interrupted as stop:
         _stopped(args, trainer, save, recent, stop.signum)
     except HopefearError as error:
         words = [str(error)]
@@ -300,36 +298,6 @@ def _stopped(
         place = f"the model of all of them is in {args.model}"
     reached = f"interrupted after {trainer.examples:,} examples"
     raise InterruptedTrainingError(f"{reached}; {place}", signum)
-
-
-class _InterruptError(Exception):
-    """A signal came; raised between kernels, where all books are in order."""
-
-    def __init__(self, signum: int) -> None:
-        super().__init__(signum)
-        self.signum = signum
-
-
-@contextlib.contextmanager
-def _interrupts() -> Iterator[None]:
-    """SIGINT and SIGTERM end even a wait for lines that never come."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(signum: int, frame: Any) -> None:
-        for number, handler in previous.items():  # saving may be interrupted by a second one
-            signal.signal(number, handler)
-        raise _InterruptError(signum)
-
-    previous = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        for number in previous:
-            signal.signal(number, stop)
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 def known(labels: Sequence[str], source: str) -> None:

@@ -202,31 +202,6 @@ class Corpus:
         raise NotImplementedError
 
 
-def cache_folder(args: argparse.Namespace, console: Any, able: bool = True) -> str | None:
-    """The folder of ``--cache``; of large files the usual one, and a line that says so.
-
-    Where the file is one that cannot be cached (``able``), or shards run on a cluster, nothing is
-    done without being asked for.
-    """
-    folder = getattr(args, "cache", None)
-    if folder is not None or not hasattr(args, "cache") or not able:
-        return folder
-    if args.bounds or args.cluster is not None:  # which would refuse a cache
-        return None
-    from hopefear.data.cache import usual_folder
-    from hopefear.data.files import file_size
-
-    size, large = file_size(args.train), TASKS[args.task].large
-    if large is None or size < large:
-        return None
-    folder = str(usual_folder())
-    console.say(
-        f"{args.train}: {size >> 20:,} MiB, so it is cached in {folder} and read from there "
-        f"block by block (from {large >> 20} MiB on; --cache DIR names another folder)"
-    )
-    return folder
-
-
 class Use:
     """What verbs ask of a model; a module with functions of these names will do, too.
 
@@ -350,7 +325,23 @@ class Surface:
 
     def read(self, args: argparse.Namespace, console: Any) -> Corpus:
         """The data of ``--train``, as ``read`` of the module ``corpus`` beside has it."""
+        self.check_memory(args)
         return importlib.import_module(f"{type(self).__module__}.corpus").read(args, console)
+
+    def check_memory(self, args: argparse.Namespace) -> None:
+        """HopefearError where memory clearly cannot hold ``--train``, before it is read."""
+        task = TASKS[self.name]
+        if not task.memory or getattr(args, "cache", None) is not None:
+            return
+        from hopefear.data.sizes import check_fits
+
+        remedy = "learn from a part of it, or on a machine with more memory"
+        if task.larger_than_memory:
+            remedy = (
+                "train with --cache DIR reads it from a copy on disk, and with --stream learns "
+                "from it once, as it comes"
+            )
+        check_fits(args.train, task.memory, remedy)
 
     def stream(self, args: argparse.Namespace, console: Any, report: Any) -> Any:
         """The data of ``--train`` as it comes, as ``stream`` of the module ``streamed`` has it."""

@@ -71,10 +71,8 @@ def run(args: argparse.Namespace) -> int:
     if streaming.wanted(args, surface, learner, console.say):
         return streaming.run(args, surface)
     from hopefear.cli.progress import announced
-    from hopefear.core.memory import keep_apart
     from hopefear.training.checkpoints import InterruptedTrainingError
 
-    keep_apart()
     with announced(console, "this data and learner") as compiling:
         corpus = surface.read(args, console)
         console.say(f"{corpus.describe()}, read in {time.perf_counter() - started:.1f} s")
@@ -109,28 +107,28 @@ def run(args: argparse.Namespace) -> int:
 
 def _cache_option(group: argparse._ArgumentGroup, task: str) -> None:
     """``--cache``; of a task that has none it is known, so that it can be refused in words."""
-    large = TASKS[task].large
-    if large is None:
+    if not TASKS[task].larger_than_memory:
         group.add_argument("--cache", metavar="DIR", help=argparse.SUPPRESS)
         return
-    usual = f"; without being asked for from {large >> 20} MiB on"
     options.named(
         group,
         "--cache",
         "for data larger than memory: a folder for a binary copy of --train, which is built when "
-        f"missing or stale, and mapped instead of read{usual}",
+        "missing or stale, and of which blocks of examples are read",
         "DIR",
     )
 
 
 def _check_cache(args: argparse.Namespace) -> None:
     """Wrong usage of ``--cache``, before anything is read."""
-    if args.cache is not None and TASKS[args.task].large is None:
+    if args.cache is None:
+        return
+    if not TASKS[args.task].larger_than_memory:
         raise HopefearError(
             f"--cache {args.cache}: the task {args.task} holds its data in memory, and has no "
             "cache; leave it out"
         )
-    if args.cache is not None and os.path.exists(args.cache) and not os.path.isdir(args.cache):
+    if os.path.exists(args.cache) and not os.path.isdir(args.cache):
         raise HopefearError(
             f"--cache {args.cache}: is a file, and caches lie in a folder; name one, which need "
             "not exist"

@@ -1,7 +1,6 @@
-"""Memory that comes in large pieces, and goes back to the system before its owner lets it go.
+"""Memory: arrays in large pieces and on cache lines, memory given back, and how much is left.
 
-Only peaks and times change, never what is computed: where a system knows no such calls, nothing
-happens.
+Where a system knows no such calls, peaks and times change, never what is computed.
 """
 
 from __future__ import annotations
@@ -11,24 +10,13 @@ import functools
 import math
 import mmap
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 _NOT_NEEDED = 4  # MADV_DONTNEED of Linux: such pages read as zeros from then on
 _LINE = 64  # bytes
-_MAPPED_FROM, _LARGE = -3, 1 << 20  # M_MMAP_THRESHOLD of the GNU C library, and bytes
-
-
-def keep_apart() -> None:
-    """Have large arrays lie apart from small things, so that they go back as they are freed.
-
-    The C library does so at first, then takes those that come and go for cheap ones; what stays
-    between them then keeps all of it. For programs of our own, as the whole process changes.
-    """
-    if hasattr(_system(), "mallopt"):
-        _system().mallopt(_MAPPED_FROM, _LARGE)
 
 
 def trim() -> None:
@@ -125,23 +113,55 @@ def use_up(array: np.ndarray) -> None:
         _system().madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), _NOT_NEEDED)
 
 
-def in_memory(address: int) -> bool:
-    """Whether the page there is in memory; no where the system does not say.
+def available_memory() -> int | None:
+    """Bytes that this process may still take, as far as the system tells; None where it does not.
 
-    Of a mapped file that others own and that this process may not write to, Linux says yes always.
-
-    Examples
-    --------
-    >>> page = mmap.mmap(-1, mmap.PAGESIZE)
-    >>> page[0] = 1
-    >>> in_memory(np.frombuffer(page, np.uint8).ctypes.data) or sys.platform != "linux"
-    True
+    The least of what is free, what a control group leaves, and the limits on data and on addresses
+    (``ulimit -d``, ``ulimit -v``).
     """
-    if not hasattr(_system(), "mincore"):
-        return False
-    start, there = address // mmap.PAGESIZE * mmap.PAGESIZE, ctypes.c_ubyte()
-    failed = _system().mincore(ctypes.c_void_p(start), ctypes.c_size_t(1), ctypes.byref(there))
-    return not failed and bool(there.value & 1)
+    limits = []
+    try:
+        with open("/proc/meminfo") as file:
+            words = (line.split() for line in file)
+            limits += [int(word[1]) * 1024 for word in words if word[0] == "MemAvailable:"]
+    except (OSError, ValueError, IndexError):
+        return None
+    limits += _group_limits()
+    try:
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        if soft != resource.RLIM_INFINITY:
+            limits.append(soft)
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if soft != resource.RLIM_INFINITY:
+            with open("/proc/self/statm") as file:
+                limits.append(soft - int(file.read().split()[0]) * mmap.PAGESIZE)
+    except (ImportError, OSError, ValueError):
+        pass
+    return max(0, min(limits)) if limits else None
+
+
+def _group_limits() -> Iterator[int]:
+    """What the control groups of this process leave; pages of files can go and do not count."""
+    try:
+        with open("/proc/self/cgroup") as file:
+            groups = [line.rstrip("\n").split(":", 2) for line in file]
+    except OSError:
+        return
+    for _, controllers, path in groups:
+        first = "memory" in controllers.split(",")
+        if controllers and not first:
+            continue
+        root = "/sys/fs/cgroup/memory" if first else "/sys/fs/cgroup"
+        limit = "memory.limit_in_bytes" if first else "memory.max"
+        for folder in {root, root + path}:
+            try:
+                with open(f"{folder}/{limit}") as most, open(f"{folder}/memory.stat") as file:
+                    stat = dict(line.split() for line in file)
+                    yield int(most.read()) - int(stat["rss" if first else "anon"])
+            except (OSError, ValueError, KeyError):
+                continue
 
 
 @functools.cache

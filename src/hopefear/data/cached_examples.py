@@ -13,7 +13,6 @@ from hopefear.data.cache import Spool, source_of, write_cache
 from hopefear.data.files import BLOCK_BYTES, ReadReport, require_rows
 from hopefear.data.labels import distinct, number_codes
 from hopefear.data.sparse import (
-    DTYPES,
     MEASURED,
     NO_SCALE,
     NORMS,
@@ -150,11 +149,9 @@ def cache_examples(
             "n_features": plan.features.size,
             "classes": list(plan.classes),
         }
-        most = (n_rows, n_values, n_values, n_rows, n_rows)
-        room = dict(zip(SparseRows._fields, zip(DTYPES, most, strict=True), strict=True))
         chosen = NORMS.index(norm_for(norm, plan.features, n_rows, n_values))
         pieces = _Final(spool, plan, VALUES.index(values), chosen, report)
-        write_cache(cache_path, "examples", pieces, room, plan.features, header, pieces.digest)
+        write_cache(cache_path, "examples", pieces, plan.features, header, pieces.digest)
 
 
 class _Final:

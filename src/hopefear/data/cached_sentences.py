@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.data.cache import Spool, write_cache
-from hopefear.data.sequences import DTYPES, Column, TokenRows
+from hopefear.data.sequences import Column, TokenRows
 from hopefear.features.templates.program import renumber
 
 
@@ -78,13 +78,8 @@ class SentenceCache:
                         _renumber(piece, new, edge)
                 yield piece
 
-        totals = self._spool.totals
-        room = {
-            name: (dtype, totals.get(name, 0))
-            for name, dtype in zip(TokenRows._fields, DTYPES, strict=True)
-        }
         whole = {**header, "labels": labels}
-        write_cache(self._path, "sentences", final(), room, features, whole)
+        write_cache(self._path, "sentences", final(), features, whole)
 
 
 def _renumber(piece: dict[str, np.ndarray], new: np.ndarray, edge: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ import numpy as np
 
 from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered, stretches
 from hopefear.core.checks import check_not_negative
-from hopefear.data.mapped import Spans, rows_digest
+from hopefear.data.blocks import Spans, rows_digest
 from hopefear.errors import HopefearError
 
 
@@ -152,8 +151,8 @@ class SequenceDataset:
         number, and whoever uses them must know how many there are.
     source : str
         Where the data came from, for messages and model files.
-    mapping : mmap, optional
-        The file beneath the arrays, where there is one.
+    cache : CachedArrays, optional
+        The cache beneath the arrays, where there is one.
     numbered : bool
         ``features`` has given attributes their numbers just now, so that none leads elsewhere.
 
@@ -166,7 +165,7 @@ class SequenceDataset:
     (1, 2)
     """
 
-    pointers = frozenset({"starts", "indptr", "edge_indptr"})
+    offsets = frozenset({"starts", "indptr", "edge_indptr"})
 
     def __init__(
         self,
@@ -174,15 +173,15 @@ class SequenceDataset:
         labels: Sequence[str],
         features: Any,
         source: str = "memory",
-        mapping: mmap.mmap | None = None,
+        cache: Any = None,
         numbered: bool = False,
     ) -> None:
         self.rows = TokenRows(*(frozen_as(a, t) for a, t in zip(rows, DTYPES, strict=True)))
         self.labels = tuple(labels)
         self.features = features
         self.source = source
-        self.mapping = mapping
-        if mapping is None:  # else block by block, by whoever mapped it
+        self.cache = cache
+        if cache is None:  # else block by block, by whoever opened it
             self._check(numbered)
 
     def __len__(self) -> int:
@@ -243,10 +242,12 @@ class SequenceDataset:
     def digest(self) -> str:
         """SHA-256 of the content: label names, sizes and every array."""
         words = [*self.labels, str(self.features.size), str(self.features.edge_size)]
-        return rows_digest(words, self.rows, self.mapping)
+        return rows_digest(words, self.rows)
 
     def take(self, which: Sequence[int] | np.ndarray) -> SequenceDataset:
         """The sequences of these numbers, in this order."""
+        if self.cache is not None:
+            self.cache.check()
         which = np.asarray(which, np.int64)
         rows = self.rows
         lengths = np.diff(rows.starts)[which]
@@ -282,4 +283,4 @@ class SequenceDataset:
                 f"{len(self)} sequences need as many weights, not an array of {weights.shape}"
             )
         rows = self.rows._replace(weights=weights)
-        return SequenceDataset(rows, self.labels, self.features, self.source, self.mapping)
+        return SequenceDataset(rows, self.labels, self.features, self.source, self.cache)

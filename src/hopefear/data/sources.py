@@ -66,7 +66,7 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
         if not _is_plain(name):  # a pipe may bring the first bytes one by one
             head = raw.read(6)
             raw = io.BufferedReader(_Behind(head, raw))
-        stream = _unpacked(raw, head, name)
+        stream = unpacked(raw, head, name)
     except BaseException as error:
         if name != "-":
             raw.close()
@@ -77,17 +77,13 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
 
 
 def load(path: str | os.PathLike[str]) -> bytes:
-    """All bytes of a file of sentences, unpacked; UTF-16 is refused."""
-    return b"".join(pieces(path, 1 << 20))
+    """Returns all bytes of a file of sentences, unpacked.
 
-
-def pieces(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
-    """The bytes of `load`, as they come, so many at a time or fewer.
-
-    They are an InputError where no blank lines part them into sentences.
+    UTF-16 is refused, and so are bytes that no blank lines part into sentences.
     """
+    pieces = []
     with open_bytes(path) as stream:
-        piece, unparted, ended = stream.read1(size), 0, False
+        piece, unparted, ended = stream.read1(_BUFFER), 0, False
         if piece.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
         objects = piece.removeprefix(BOM).lstrip().startswith(b"{")  # one a line, no blank lines
@@ -97,24 +93,16 @@ def pieces(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
             unparted = 0 if blank else unparted + len(piece)
             if unparted > MAX_SENTENCE_BYTES:
                 raise endless_sentence(path, unparted)
-            yield piece
+            pieces.append(piece)
             ended = piece.endswith(b"\n")
-            piece = stream.read1(size)
+            piece = stream.read1(_BUFFER)
+    return b"".join(pieces)
 
 
 def endless_sentence(path: str | os.PathLike[str], size: int) -> InputError:
     """What to say of a file that has read ``size`` bytes without a blank line."""
     found = f"{size:,} bytes without a blank line"
     return InputError(os.fspath(path), 0, "sentences, with blank lines between them", found)
-
-
-def is_packed(path: str | os.PathLike[str]) -> bool:
-    """Whether the name of a file says that it is unpacked on the way.
-
-    >>> is_packed("a.txt.gz"), is_packed("a.txt")
-    (True, False)
-    """
-    return Path(path).suffix.lower() in _SUFFIX
 
 
 class Source(str):
@@ -320,7 +308,8 @@ def _is_plain(path: str) -> bool:
         return path != "-"
 
 
-def _unpacked(raw: Any, head: bytes, name: str) -> Any:
+def unpacked(raw: Any, head: bytes, name: str) -> Any:
+    """Returns a stream of the text of a file that begins with ``head``."""
     promised = _SUFFIX.get(Path(name).suffix.lower())
     packing = next((kind for kind in _MAGIC if _begins(head, kind)), None)
     if packing == "bzip2" and promised != "bzip2" and not head[4:].startswith(b"1A"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from numbers import Real
@@ -15,8 +14,8 @@ import numpy as np
 
 from hopefear.core.checks import check_fraction, check_not_negative
 from hopefear.core.component import kernel
+from hopefear.data.blocks import Spans
 from hopefear.data.labels import class_codes, classes_of
-from hopefear.data.mapped import Spans
 from hopefear.data.numbers import LARGEST
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, IdentityFeatures, NamedFeatures
@@ -158,6 +157,15 @@ def rows_sound(indptr, indices, labels, n_features, n_classes):
     return smallest >= 0 and largest < n_features
 
 
+def check_rows(rows: SparseRows, n_features: int, n_classes: int) -> None:
+    """HopefearError for rows that no reader writes."""
+    if not rows_sound(rows.indptr, rows.indices, rows.labels, n_features, n_classes):
+        raise HopefearError("a row points outside the arrays")
+    for name in ("values", "weights"):
+        if not np.isfinite(getattr(rows, name)).all():
+            raise HopefearError(f"{name} must be finite numbers")
+
+
 VALUES = ("counts", "presence", "log", "tfidf", "nb")
 MEASURED = ("tfidf", "nb")  # values that need a number for each column, measured on data
 NO_SCALE = np.zeros(0, np.float32)
@@ -208,7 +216,7 @@ class SparseDataset:
     (('ham', 'spam'), [1, 0], [0, 1])
     """
 
-    pointers = frozenset({"indptr"})
+    offsets = frozenset({"indptr"})
 
     def __init__(
         self,
@@ -230,7 +238,7 @@ class SparseDataset:
         self.classes = tuple(classes)
         self.source = source
         self._scales: dict[str, np.ndarray] = {}  # by values, when first asked for
-        self.mapping: mmap.mmap | None = None  # the file beneath the arrays, where there is one
+        self.cache: Any = None  # the CachedArrays beneath the arrays, where there are some
         if digest is not None:
             self.__dict__["digest"] = digest
 
@@ -459,6 +467,8 @@ class SparseDataset:
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
         if chosen.size and (np.min(chosen) < 0 or np.max(chosen) >= len(self)):
             raise HopefearError(f"rows outside 0 to {len(self) - 1} were asked for")
+        if self.cache is not None:
+            self.cache.check()
         r = self.rows
         indptr, indices, values = gather_rows(r.indptr, r.indices, r.values, chosen)
         picked = SparseRows(indptr, indices, values, r.labels[chosen], r.weights[chosen])

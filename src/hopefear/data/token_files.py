@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import compress, islice, pairwise
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import compress, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -19,17 +20,14 @@ import numpy as np
 from hopefear.core.arrays import Strings, Texts
 from hopefear.core.hashing import StringTable
 from hopefear.core.memory import together
-from hopefear.core.threads import Team, once
-from hopefear.data.conllu import NAMES, declaration, declared_names, parse_conllu
+from hopefear.data.conllu import declaration, declared_names, parse_conllu
 from hopefear.data.files import ReadReport, check_on_error, count_lines
 from hopefear.data.numbers import find_columns, find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
-from hopefear.data.sources import BOM, Source, is_packed, load, pieces, utf8_wanted
+from hopefear.data.sources import BOM, Source, load, utf8_wanted
 from hopefear.data.token_objects import begins_with_object, parse_objects
-from hopefear.data.token_stretches import by_stretches, while_read
 from hopefear.errors import HopefearError, InputError
 
-_STRETCH = 1 << 18  # bytes that are worth a thread
 _LOOKED_AT = 100  # sentences in which every word must be its number to be taken for one
 MAX_TOKEN_BYTES = 1_000_000
 MAX_SENTENCE_TOKENS = 1_000_000
@@ -89,8 +87,6 @@ class Lines:
         Where lines and sentences are counted.
     before : int
         Lines of the file that came before these, for messages.
-    tables : dict of int to StringTable
-        The strings of each column, which lines that follow may go on with.
     """
 
     text: bytes
@@ -98,7 +94,6 @@ class Lines:
     skip: bool
     report: ReadReport
     before: int = 0
-    tables: dict[int, StringTable] = field(default_factory=dict)
 
     @classmethod
     def of(cls, text: bytes, source: str, skip: bool, report: ReadReport) -> Lines:
@@ -107,11 +102,11 @@ class Lines:
             text = text.replace(b"\r\n", b"\n").removesuffix(b"\r")
         return cls(text, source, skip, report)
 
-    @once
+    @cached_property
     def buffer(self) -> np.ndarray:
         return np.frombuffer(self.text, np.uint8)
 
-    @once
+    @cached_property
     def _words(self) -> _Words:
         lines, room = count_lines(self.buffer) + 1, len(self.text) // 2 + 2
         place = np.int32 if len(self.text) < 2**31 else np.int64
@@ -124,28 +119,14 @@ class Lines:
     def ends(self) -> np.ndarray:
         return self._words.lines
 
-    @once
+    @cached_property
     def begins(self) -> np.ndarray:
         return np.append(self.ends.dtype.type(0), self.ends[:-1] + 1)
 
-    @once
+    @cached_property
     def _heads(self) -> np.ndarray:
         """The first byte of every line; a newline of those that are empty."""
         return self.buffer[np.minimum(self.begins, len(self.text) - 1)]
-
-    def stretches(self, n: int) -> list[Lines]:
-        """As many parts or fewer, cut behind blank lines, each with a report of its own."""
-        cuts = [0]
-        for k in range(1, min(n, len(self.text) // _STRETCH + 1)):
-            cut = self.text.find(b"\n\n", k * len(self.text) // n) + 2
-            if cuts[-1] < cut < len(self.text) and cut > 1:
-                cuts.append(cut)
-        if len(cuts) == 1:
-            return [self]
-        return [
-            replace(self, text=self.text[begin:end], report=ReadReport(), tables={})
-            for begin, end in pairwise([*cuts, len(self.text)])
-        ]
 
     def __len__(self) -> int:
         return len(self.begins)
@@ -283,9 +264,7 @@ class Lines:
     def column(self, fields: Spans, column: int, width: int) -> Column:
         """Every so many fields, from one of them on, as a column."""
         # No Python object for each token: they would take ten times the memory of the text.
-        if column not in self.tables:
-            self.tables[column] = StringTable()
-        table = self.tables[column]
+        table = StringTable()
         ids = table.intern_spans(self.buffer, *fields, column, width)
         return Column(Texts(table.strings()), ids)
 
@@ -588,7 +567,6 @@ def read_sentences(
     comments: bool | None = None,
     on_error: str = "raise",
     report: ReadReport | None = None,
-    n_jobs: int = 1,
 ) -> TokenFile:
     """Read a file of tokens, one to a line, with blank lines between sentences.
 
@@ -625,8 +603,6 @@ def read_sentences(
         Stop at the first bad line, or leave out the sentences that hold one.
     report : ReadReport, optional
         Filled in with the number of sentences and the messages of bad lines.
-    n_jobs : int
-        Threads that read; what is read does not depend on it.
 
     Examples
     --------
@@ -643,37 +619,20 @@ def read_sentences(
         raise HopefearError(f"format must be one of {', '.join(FORMATS)}, not {format!r}")
     name = os.fspath(path)
 
-    def lines_of(text: bytes, report: ReadReport) -> Lines:
-        return Lines.of(text, name, on_error == "skip", report)
-
-    names: tuple[str, ...] = NAMES
-
-    def form_of(lines: Lines) -> str:
-        nonlocal names
-        form = guessed(name, lines.text, columns) if format == "auto" else format
-        names = declared_names(lines) if form == "conllu" else NAMES
-        return form
-
-    def parse(form: str, lines: Lines) -> tuple[Sentences, bytes]:
-        if form == "columns":
-            return parse_columns(lines, columns, optional, skip, comments)
-        if columns is not None:
-            kind = "CoNLL-U" if form == "conllu" else "JSON"
-            raise HopefearError(f"{name}: {kind} has its own column names; leave out columns")
-        if form == "json":
-            return parse_objects(lines, MAX_SENTENCE_TOKENS), b"\t"
-        return parse_conllu(lines, names), b"\t"
-
-    ahead = None
-    with Team(n_jobs) as team:
-        if n_jobs > 1 and is_packed(name):
-            text, ahead = while_read(pieces(path, _STRETCH), team, lines_of, form_of, parse)
-        else:
-            text = load(path)
-        lines = lines_of(text.removeprefix(BOM), ReadReport() if report is None else report)
-        form = form_of(lines)
-        sentences, separator = by_stretches(lines, form, team, parse, ahead)
-    return TokenFile(sentences, form, separator, text)
+    text, report = load(path), ReadReport() if report is None else report
+    lines = Lines.of(text.removeprefix(BOM), name, on_error == "skip", report)
+    form = guessed(name, lines.text, columns) if format == "auto" else format
+    if form == "columns":
+        sentences, separator = parse_columns(lines, columns, optional, skip, comments)
+        return TokenFile(sentences, form, separator, text)
+    if columns is not None:
+        kind = "CoNLL-U" if form == "conllu" else "JSON"
+        raise HopefearError(f"{name}: {kind} has its own column names; leave out columns")
+    if form == "json":
+        sentences = parse_objects(lines, MAX_SENTENCE_TOKENS)
+    else:
+        sentences = parse_conllu(lines, declared_names(lines))
+    return TokenFile(sentences, form, b"\t", text)
 
 
 def guessed(name: str, text: bytes, columns: Sequence[str] | None) -> str:

@@ -68,7 +68,7 @@ def parse_objects(lines: Lines, max_tokens: int) -> Sentences:
     if not places:
         raise InputError(lines.source, 0, "at least one token", lines.emptiness())
     lines.report.rows += len(starts) - 1
-    columns = {key: _column(lines, c, texts[c]) for c, key in enumerate(keys)}
+    columns = {key: _column(texts[c]) for c, key in enumerate(keys)}
     aliases = {str(c): key for c, key in enumerate(keys)} | dict.fromkeys(WORDS, "word")
     table = ColumnTable(columns, {a: key for a, key in aliases.items() if a not in columns})
     return Sentences(np.array(starts, np.int64), table, lines.source, np.array(places, np.int64))
@@ -126,9 +126,8 @@ def _strings(value: Any) -> list[str] | None:
     return strings
 
 
-def _column(lines: Lines, c: int, texts: list[str]) -> Column:
-    packed = Strings.pack(texts)
-    table = lines.tables.setdefault(c, StringTable())
+def _column(texts: list[str]) -> Column:
+    packed, table = Strings.pack(texts), StringTable()
     ids = table.intern_spans(packed.text, packed.offsets[:-1], packed.offsets[1:])
     return Column(Texts(table.strings()), ids)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import mmap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,9 +10,8 @@ import numpy as np
 
 from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered, stretches
 from hopefear.core.checks import check_not_negative
-from hopefear.data.mapped import Spans, rows_digest
+from hopefear.data.blocks import rows_digest
 from hopefear.errors import HopefearError
-from hopefear.features.arcs.templates import COLUMNS
 
 # Rows that the words of a sentence have beside its own: two in front, the root, two behind.
 EXTRA_ROWS = 5
@@ -92,11 +90,7 @@ class TreeDataset:
         What the arrays were made of.
     lifted : int
         Arcs of the bank that cross others and hang elsewhere here.
-    mapping : mmap, optional
-        The file beneath the arrays, where there is one.
     """
-
-    pointers = frozenset({"starts", "morph_ptr", "ptr"})
 
     def __init__(
         self,
@@ -108,35 +102,13 @@ class TreeDataset:
         pruner: Any = None,
         bank: Any = None,
         lifted: int = 0,
-        mapping: mmap.mmap | None = None,
     ) -> None:
         self.kind, self.pruner, self.bank, self.lifted = kind, pruner, bank, lifted
         self.rows = TreeRows(*(frozen_as(a, t) for a, t in zip(rows, DTYPES, strict=True)))
         self.labels = tuple(labels)
         self.features = features
         self.source = source
-        self.mapping = mapping
-        if mapping is None:  # else block by block, by whoever mapped it
-            self._check()
-
-    @classmethod
-    def mapped(
-        cls,
-        rows: TreeRows,
-        features: Any,
-        source: str,
-        mapping: mmap.mmap,
-        *,
-        labels: Sequence[str],
-        kind: Sequence[Any],
-        lifted: int,
-    ) -> TreeDataset:
-        """The trees of a cache, of which its header says ``labels``, ``kind`` and ``lifted``."""
-        table = rows.labels.size + EXTRA_ROWS * rows.weights.size
-        if rows.words.size != table * len(COLUMNS):
-            raise ValueError(f"words have {len(COLUMNS)} columns")
-        tree = TreeKind(*kind)
-        return cls(rows, labels, features, source, tree, lifted=lifted, mapping=mapping)
+        self._check()
 
     def __len__(self) -> int:
         return len(self.rows.weights)
@@ -144,18 +116,6 @@ class TreeDataset:
     @property
     def n_tokens(self) -> int:
         return len(self.rows.labels)
-
-    def spans(self, begin: int, end: int) -> Spans:
-        """Which stretch of each array the sentences from ``begin`` to ``end`` take."""
-        rows, some = self.rows, (begin, end)
-        tokens = int(rows.starts[begin]), int(rows.starts[end])
-        places = tokens[0] + EXTRA_ROWS * begin, tokens[1] + EXTRA_ROWS * end
-        columns = rows.words.size // max(1, rows.coarse.size)
-        words = places[0] * columns, places[1] * columns
-        morphs = int(rows.morph_ptr[places[0]]), int(rows.morph_ptr[places[1]])
-        arcs = int(rows.ptr[tokens[0]]), int(rows.ptr[tokens[1]])
-        spans = (some, words, places, places, places, morphs, tokens, arcs, tokens, some)
-        return dict(zip(TreeRows._fields, spans, strict=True))
 
     def __repr__(self) -> str:
         return (
@@ -185,7 +145,7 @@ class TreeDataset:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the content: names of relations and every array."""
-        return rows_digest([*self.labels, str(self.features.size)], self.rows, self.mapping)
+        return rows_digest([*self.labels, str(self.features.size)], self.rows)
 
     def take(self, which: Sequence[int] | np.ndarray) -> TreeDataset:
         """The sentences of these numbers, in this order."""

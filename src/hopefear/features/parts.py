@@ -12,7 +12,6 @@ from hopefear.features.maps import FeatureMap, IdentityFeatures, NamedFeatures, 
 from hopefear.features.ngrams import HashedFeatures, NGramFeatures
 
 if TYPE_CHECKING:
-    from hopefear.features.arcs.arc_map import ArcMap
     from hopefear.features.attributes import AttributeFeatures
     from hopefear.features.lists.list_features import ListFeatures
     from hopefear.features.templates import TemplateFeatures
@@ -60,13 +59,6 @@ def list_features_from_parts(
     from hopefear.features.lists.list_features import ListFeatures
 
     return _kind(header, (ListFeatures,)).from_parts(header, arrays)
-
-
-def arc_features_from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ArcMap:
-    """As :func:`from_parts`, for maps of arcs."""
-    from hopefear.features.arcs.arc_map import ArcMap
-
-    return _kind(header, (ArcMap,)).from_parts(header, arrays)
 
 
 def _kind(header: Any, maps: Sequence[Any]) -> Any:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.mapped import blocks, rows_of
 from hopefear.recipes.base import USUAL_COST, Scale
 from hopefear.training.ranking import mean_distances, mean_regret
-
-# Bytes of lists to look at together.
-_AT_ONCE = 1 << 23
 
 
 def scale_of(data: ListDataset) -> Scale:
     """The sizes that good step lengths depend on."""
-    distances = [mean_distances(rows) for rows in blocks(data, rows_of(data, _AT_ONCE))]
-    square, reach = np.concatenate(distances).mean(axis=0).tolist()
+    square, reach = mean_distances(data.rows).mean(axis=0).tolist()
     cost = mean_regret(data.rows)
     # Of candidates without any difference, rounding may leave a little less than 0.
     square, reach = (value if value > 0.0 else 1.0 for value in (square, reach))

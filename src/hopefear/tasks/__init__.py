@@ -45,10 +45,11 @@ class TaskEntry:
     service : str, optional
         ``module:class`` of the :class:`hopefear.tasks.serving.Service` around its models; None
         where ``hopefear serve`` takes none of them.
-    large : int, optional
-        Bytes from which on a file is cached without being asked for; None where data is held in
-        memory. A fixed number, and no share of the memory there is: the order of visits depends on
-        it, so that the model does.
+    memory : float
+        Bytes of memory that training takes for each byte of text, at least; a file that needs more
+        than there is gets refused. 0 where nobody has measured it.
+    larger_than_memory : bool
+        Whether it learns from data larger than memory: from caches and from streams.
     """
 
     words: str
@@ -60,7 +61,8 @@ class TaskEntry:
     estimator: str | None = None
     contents: str | None = None
     service: str | None = None
-    large: int | None = None
+    memory: float = 0.0
+    larger_than_memory: bool = False
 
     @property
     def learner(self) -> str:
@@ -79,7 +81,8 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.classify.estimator:Classifier",
         "hopefear.data.reading:examples_in",
         "hopefear.tasks.classify.serving:ClassifyService",
-        1 << 30,
+        memory=1.0,
+        larger_than_memory=True,
     ),
     "tag": TaskEntry(
         "one label a token: parts of speech, chunks, names",
@@ -91,7 +94,8 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.tag.estimator:Tagger",
         "hopefear.data.reading:tokens_in",
         "hopefear.tasks.tag.serving:TagService",
-        1 << 27,
+        memory=4.0,
+        larger_than_memory=True,
     ),
     "rerank": TaskEntry(
         "the best of a list of candidates: parses, translations, transcripts",
@@ -103,7 +107,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.rerank.estimator:Reranker",
         "hopefear.data.reading:lists_in",
         "hopefear.tasks.rerank.serving:RerankService",
-        1 << 27,
+        memory=1.0,
     ),
     "parse": TaskEntry(
         "a head and a relation for every word: dependency trees",
@@ -115,7 +119,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.parse.estimator:Parser",
         "hopefear.data.reading:trees_in",
         "hopefear.tasks.parse.serving:ParseService",
-        1 << 27,
+        memory=4.0,
     ),
     "tune": TaskEntry(
         "weights of a decoder's features, from its N-best lists",

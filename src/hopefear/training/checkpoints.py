@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -170,39 +168,3 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if type(number) is not int or not 1 <= number < 2**63 or type(identity) is not dict:
         raise ModelError(f"{path} has the header of no checkpoint")
     return header, arrays
-
-
-class Interruption:
-    """Set once control-C or SIGTERM has come; the loop looks at it between two pieces."""
-
-    def __init__(self) -> None:
-        self.signum = 0
-
-    def __bool__(self) -> bool:
-        return self.signum != 0
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[Interruption]:
-    """Turn SIGINT and SIGTERM into a flag, and those around it too; a second one acts at once."""
-    flag = Interruption()
-    if threading.current_thread() is not threading.main_thread():
-        yield flag
-        return
-
-    def raise_flag(signum: int, frame: Any) -> None:
-        flag.signum = signum
-        outer = previous[signal.Signals(signum)]
-        signal.signal(signum, outer)
-        # One that stands around this has the same name.
-        if callable(outer) and getattr(outer, "__name__", "") == raise_flag.__name__:
-            outer(signum, frame)
-
-    previous = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        for signum in previous:
-            signal.signal(signum, raise_flag)
-        yield flag
-    finally:
-        for signum, handler in previous.items():
-            signal.signal(signum, handler)

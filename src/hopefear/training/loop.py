@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from hopefear import storage
+from hopefear.core.interrupts import interruptible
 from hopefear.errors import HopefearError, ModelError
-from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError, interruptible
+from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 from hopefear.training.stopping import Stopping

@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.component import kernel
-from hopefear.data.mapped import (
-    available_memory,
-    blocks,
-    n_blocks,
-    rows_of,
-    stored_bytes,
-    stretches_of,
-)
+from hopefear.core.memory import available_memory
+from hopefear.data.blocks import blocks, chunks_of, n_blocks, rows_of, stored_bytes
 from hopefear.data.sparse import SparseRows
 from hopefear.errors import HopefearError
 
@@ -31,9 +25,8 @@ _VISITS = 10.0
 class Passes:
     """Passes over a dataset, the same for the same seed however often they are broken off.
 
-    A dataset in memory is shuffled as a whole. A memory-mapped one is read block after block, the
-    blocks in an order drawn anew for each pass and their examples shuffled, and pages that were
-    read are given back.
+    A dataset in memory is shuffled as a whole. That of a cache is read block after block, the
+    blocks in an order drawn anew for each pass and their examples shuffled.
 
     An example of weight w comes ``ceil(w)`` times in a pass, each time with an equal share of w.
     So a whole weight is the same as so many copies, and weight 0 the same as absence, for every
@@ -43,7 +36,7 @@ class Passes:
     Parameters
     ----------
     dataset
-        Of any task, in memory or mapped from a cache.
+        Of any task, in memory or of a cache.
     seed : int
         Fixes every order.
     shuffle : bool
@@ -55,8 +48,8 @@ class Passes:
         Sort the examples by a hash of what they hold before they are shuffled, so that the same
         examples in another order give the same passes. Not where there are several blocks.
     by_block : bool, optional
-        Visit the data block by block, whether it is mapped or not, so that both give the same
-        model; by default mapped data only.
+        Visit examples or sentences block by block, as those of a cache, so that both give the same
+        model; by default those of a cache only.
 
     Examples
     --------
@@ -76,11 +69,13 @@ class Passes:
         by_block: bool | None = None,
     ) -> None:
         self.dataset, self.seed, self.shuffle = dataset, seed, shuffle
-        self.by_block = dataset.mapping is not None if by_block is None else by_block
+        self._cache = getattr(dataset, "cache", None)
+        self.by_block = self._cache is not None if by_block is None else by_block
         self._by_content = by_content and shuffle
         if self.by_block:
             self._rows = rows_of(dataset, _BLOCK)
-            _check_blocks(dataset, self._rows)
+            if self._cache is not None:
+                _check_blocks(dataset, self._rows)
         else:
             values_per_row = max(1, stored_values(dataset.rows) // max(1, len(dataset)))
             self._rows = max(1, _PIECE // values_per_row)
@@ -93,7 +88,7 @@ class Passes:
         self.rows, times = share_out(dataset.rows, self._unit)
         self._visits = self._in_order(self.rows, times)
         self.n = self._visits.size
-        # Blocks of a mapped dataset are shuffled each on its own, so only these may be cut anew.
+        # Blocks of a cache are shuffled each on its own, so only these may be cut anew.
         self._rows = min(self._rows, max(1, -(-self.n // at_least)))
 
     @property
@@ -164,31 +159,25 @@ class Passes:
             return 1.0
         if not self.by_block:
             return float(np.mean(self.dataset.rows.weights, dtype=np.float64))
-        parts = stretches_of(self.dataset, "weights")
+        parts = chunks_of(self.dataset, "weights")
         return sum(float(part.sum(dtype=np.float64)) for (part,) in parts) / len(self.dataset)
 
     def _count(self) -> int:
         """Visits in a pass by block."""
         n = 0
-        for (weights,) in stretches_of(self.dataset, "weights"):
+        for (weights,) in chunks_of(self.dataset, "weights"):
             times = visits_of(weights, self._unit)
             n += weights.size if times is None else int(times.sum())
         return n
 
     def blocks(self, order: Iterable[int] | None = None) -> Iterator[tuple[Any, np.ndarray]]:
-        """Rows that are in memory together, and their visits before they are shuffled.
-
-        A mapped file that has changed is refused between two blocks.
-        """
+        """Rows that are in memory together, and their visits before they are shuffled."""
         if self._visits is not None:
             yield self.rows, self._visits
             return
-        mapping = self.dataset.mapping
         for block in blocks(self.dataset, self._rows, order):
             rows, times = share_out(block, self._unit)
             yield rows, self._in_order(rows, times)
-            if mapping is not None:
-                mapping.check()
 
     def _in_order(self, rows: Any, times: np.ndarray | None) -> np.ndarray:
         """The visits of a block, or of all data, before they are shuffled."""
@@ -310,7 +299,7 @@ def visits_of(weights: np.ndarray, unit: float = 1.0) -> np.ndarray | None:
 def _check_blocks(dataset: Any, rows: int) -> None:
     """Refuse a block that memory cannot hold: a few very long examples, most often."""
     room = available_memory()
-    if room is None or dataset.mapping is None:
+    if room is None:
         return
     for begin in range(0, len(dataset), rows):
         end = min(begin + rows, len(dataset))

@@ -191,7 +191,6 @@ class _Rows:
     """Rows, as :class:`Passes` takes a dataset."""
 
     rows: Any
-    mapping: None = None
 
     def __len__(self) -> int:
         return len(self.rows.weights)

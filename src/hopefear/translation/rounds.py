@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.interrupts import interruptible
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.reading import read_moses
 from hopefear.data.moses.words import Sentences, parallel_sentences
@@ -27,7 +28,7 @@ from hopefear.data.sources import open_bytes
 from hopefear.errors import HopefearError, NewerFormatError
 from hopefear.metrics.lists import ListMetric
 from hopefear.storage import atomic_file, untrusted, write_atomically
-from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
+from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.events import EventLog, plain
 from hopefear.translation.lists import read, tuning_metric
 from hopefear.translation.names import Layout, places

@@ -11,13 +11,13 @@ import numpy as np
 
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.options import threads
-from hopefear.cli.surface import Corpus, Score, cache_folder, load_model
+from hopefear.cli.surface import Corpus, Score, load_model
 from hopefear.data.cache import sound_header, use_cache
 from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
 from hopefear.data.labels import check_classes
 from hopefear.data.sidecars import read_names, read_weights
-from hopefear.data.sparse import MEASURED, SparseDataset, norm_for
+from hopefear.data.sparse import SparseDataset, norm_for
 from hopefear.data.tables import class_label
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
@@ -52,10 +52,10 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
             "--no-lowercase, --marks, --min-count, --max-share and --hash-bits belong to tsv and "
             "other texts; leave them out, or say --format tsv"
         )
-    folder = cache_folder(args, console, not file.said and args.values not in MEASURED)
-    if folder is not None and file.said:
-        raise HopefearError(f"--cache {args.cache} is for svmlight and tsv, and {file.said}")
+    folder = getattr(args, "cache", None)
     cached = folder is not None
+    if cached and file.said:
+        raise HopefearError(f"--cache {folder} is for svmlight and tsv, and {file.said}")
     texts = file.kind == "text" and not cached
     vars(args).update(settled(vars(args), WHOLE if texts else PLAIN))
     data = (
@@ -205,7 +205,7 @@ def named(data: SparseDataset, path: str) -> SparseDataset:
     renamed = SparseDataset(
         data.rows, data.n_features, data.classes, features, data.source, data.digest
     )
-    renamed.mapping = data.mapping
+    renamed.cache = data.cache
     return renamed
 
 
@@ -286,8 +286,9 @@ def _cached(
         cache_examples(args.train, target, n_jobs=threads(args.jobs), **how, **own)
 
     options, told = {**own, **more}, report.skipped
-    data, header = use_cache(folder, args.train, "examples", options, build, console.say)
+    data = use_cache(folder, args.train, "examples", options, build, console.say)
     if report.skipped == told:  # of a cache that was there already
-        with sound_header(data.mapping.path):
-            report.skipped += field_of(field_of(header, "facts", dict), "skipped", int)
+        with sound_header(data.cache.path):
+            facts = field_of(data.cache.header, "facts", dict)
+            report.skipped += field_of(facts, "skipped", int)
     return data

@@ -13,12 +13,11 @@ import numpy as np
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
 from hopefear.cli.options import first_learner, threads
-from hopefear.cli.surface import Corpus, Score, cache_folder, load_model
+from hopefear.cli.surface import Corpus, Score, load_model
 from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column, Sentences
 from hopefear.data.tree_rows import TreeDataset
 from hopefear.data.treebank import MISSING, Treebank, read_treebank
-from hopefear.data.treebank_parts import TreebankParts
 from hopefear.errors import HopefearError
 from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.metrics import Dependencies
@@ -30,15 +29,10 @@ _LABELS = "(labels)"
 _LISTED = 5
 # Bits fewer for rows of relations, which are wider.
 _FEWER = 2
-# Bytes of text to read at a time, where trees go to a cache.
-PIECE_BYTES = 1 << 20
 
 
 def read(args: argparse.Namespace, console: Console) -> Parsed:
     """The treebank of ``--train``."""
-    folder = cache_folder(args, console, not _why_in_memory(args))
-    if folder is not None:
-        return _cached(args, folder, console)
     report = ReadReport()
     bank = read_treebank(args.train, on_error=args.on_error, report=report)
     tell_skipped(report, console)
@@ -64,61 +58,6 @@ def read(args: argparse.Namespace, console: Console) -> Parsed:
         origin=source,
         inputs=inputs,
     )
-
-
-def _why_in_memory(args: argparse.Namespace) -> str:
-    """Why trees cannot come from a cache, and the remedy; empty where they can."""
-    if args.tagger is not None and args.jackknife:
-        return (
-            "--jackknife trains taggers on parts of the treebank, which must be in memory; give "
-            "--jackknife 0, or leave out --cache"
-        )
-    learner, params = first_learner(args)
-    if not isinstance(recipe(learner, "parse").inputs(params, "standard"), str):
-        return (
-            f"{learner} reads words and holds its data in memory; leave out --cache, or take "
-            "another learner"
-        )
-    return ""
-
-
-def _cached(args: argparse.Namespace, folder: str, console: Console) -> Parsed:
-    """The treebank of ``--train`` as a cache in a folder has it."""
-    from hopefear.data.cache import source_of, use_cache
-    from hopefear.tasks.parse.cached import KIND, TreeCache, completed
-
-    if reason := _why_in_memory(args):
-        raise HopefearError(f"--cache {folder}: {reason}")
-    tagger = None if args.tagger is None else tagger_of(args.tagger)
-    names = ("on_error", "encoding", "tags", "order", "tree", "unlabelled", "heads", "hash_bits")
-    options = {name: getattr(args, name) for name in (*names, "dictionary", "seed")}
-    templates = task.templates_of(args.features or "standard")
-    options["features"] = templates.name
-    options["tagger"] = None if tagger is None else source_of(args.tagger)
-
-    def build(target: Any) -> None:
-        report, origin = ReadReport(), source_of(args.train)
-        parts = TreebankParts(
-            args.train, on_error=args.on_error, report=report, piece_bytes=PIECE_BYTES
-        )
-        with TreeCache(target) as cache:
-            for bank in parts:
-                tagged = bank if tagger is None else bank.with_tags(tagger.tag(bank.sentences))
-                cache.add(tagged)
-            tell_skipped(report, console)
-            facts = {"format": parts.format, "skipped": report.skipped}
-            header = {"source": origin, "options": options, "facts": facts}
-            cache.write(header, args.order, args.tree, features=templates, **_how(args))
-
-    data, header = use_cache(folder, args.train, KIND, options, build, console.say)
-    data, facts = completed(data, header), header["facts"]
-    reading = {
-        "format": facts["format"],
-        "column": data.features.columns[2],
-        "tagger": None if tagger is None else os.path.basename(args.tagger),
-    }
-    said = {name: facts[name] for name in ("skipped", "described", "crossing")}
-    return Parsed(data=data, reading=reading, jobs=threads(args.jobs), tagger=tagger, **said)
 
 
 def _how(args: argparse.Namespace) -> dict[str, Any]:

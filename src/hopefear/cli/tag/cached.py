@@ -52,10 +52,10 @@ def read(args: argparse.Namespace, folder: str, console: Console, report: ReadRe
         _build(args, form, target, console, report, options)
 
     options = _options(args)
-    data, header = use_cache(folder, args.train, "sentences", options, build, console.say)
+    data = use_cache(folder, args.train, "sentences", options, build, console.say)
     check(data)
-    with sound_header(data.mapping.path):
-        facts = field_of(header, "facts", dict)
+    with sound_header(data.cache.path):
+        facts = field_of(data.cache.header, "facts", dict)
         schemes = Schemes(*facts["schemes"])
         if not {*schemes} <= {*LETTERS, None}:
             raise ModelError(f"its schemes are {facts['schemes']!r:.60}")

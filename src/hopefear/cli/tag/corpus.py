@@ -13,7 +13,7 @@ import numpy as np
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
 from hopefear.cli.options import first_learner, threads
-from hopefear.cli.surface import Corpus, Score, cache_folder
+from hopefear.cli.surface import Corpus, Score
 from hopefear.cli.tag.inputs import Text, read_text
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import (
@@ -26,9 +26,6 @@ from hopefear.data.schemes import (
     scheme_name,
 )
 from hopefear.data.sequences import Column, ColumnTable, Sentences, SequenceDataset
-from hopefear.data.token_files import (
-    token_format,
-)
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.attributes import AttributeFeatures
 from hopefear.metrics import Tagging
@@ -128,14 +125,13 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
     from hopefear.tasks.tag.task import check
 
     report = ReadReport()
-    folder = cache_folder(args, console, _cacheable(args))
-    if folder is not None:
+    if (folder := getattr(args, "cache", None)) is not None:
         from hopefear.cli.tag.cached import read as read_cached
 
         tokens = read_cached(args, folder, console, report)
         tell_skipped(report, console)
         return tokens
-    how = {"columns": args.columns, "on_error": args.on_error, "n_jobs": threads(args.jobs)}
+    how = {"columns": args.columns, "on_error": args.on_error}
     text = read_text(args.train, args.format, report, **how)
     tell_skipped(report, console)
     name, gold = text.column(args.column)
@@ -192,15 +188,6 @@ def fewer_columns(
         return ()
     more = {*features.needs} & {*names[1:]}
     return tuple("_" if name in more else name for name in names) if more else ()
-
-
-def _cacheable(args: argparse.Namespace) -> bool:
-    """Whether a file is cached without being asked for: not for networks, nor attributes."""
-    if token_format(args.train, args.format, args.columns) == "crfsuite":
-        return False
-    learner, params = first_learner(args)
-    templates = object()
-    return recipe(learner, "tag").inputs(params, templates) is templates
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -127,7 +127,6 @@ def read_text(
     columns: Sequence[str] | None = None,
     optional: int = 0,
     on_error: str = "raise",
-    n_jobs: int = 1,
 ) -> Text:
     """A file of tokens."""
     form = token_format(path, form, columns)
@@ -137,7 +136,7 @@ def read_text(
                 f"{path} is a CRFsuite file and has no columns; leave out --columns"
             )
         return text_of(read_crfsuite(path, on_error=on_error, report=report))
-    how: dict[str, Any] = {"on_error": on_error, "report": report, "n_jobs": n_jobs}
+    how: dict[str, Any] = {"on_error": on_error, "report": report}
     return text_of(read_sentences(path, format=form, columns=columns, optional=optional, **how))
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from hopefear.cli.console import Console
-from hopefear.cli.guard import Terminated
 from hopefear.cli.train import time_taken
 from hopefear.cli.tune.learning import (
     TuneWatcher,
@@ -24,6 +23,7 @@ from hopefear.cli.tune.learning import (
 )
 from hopefear.cli.tune.options import PATIENCE, ROUNDS, WORDS
 from hopefear.cli.tune.outcome import FILES, add_weights, moved, origin, weights_table
+from hopefear.core.interrupts import Interrupted, interruptible
 from hopefear.metrics.lists import ListMetric
 from hopefear.report import Page, Plot, Run
 from hopefear.training.checkpoints import InterruptedTrainingError
@@ -233,13 +233,13 @@ def _settings(args: argparse.Namespace, metric: ListMetric) -> dict[str, Any]:
 def _resumable(folder: str, rounds: Callable[[], Iterated]) -> Iterated:
     """Run the rounds; whatever interrupts them is told how they go on."""
     try:
-        return rounds()
+        with interruptible(at_once=True):
+            return rounds()
     except InterruptedTrainingError as error:
         reason, signum = str(error).partition("; nothing was saved")[0], error.signum
-    except KeyboardInterrupt:
-        reason, signum = "interrupted", signal.SIGINT
-    except Terminated:
-        reason, signum = "terminated", signal.SIGTERM
+    except Interrupted as stop:
+        signum = stop.signum
+        reason = "interrupted" if signum == signal.SIGINT else "terminated"
     raise InterruptedTrainingError(
         f"{reason}; finished rounds are in {folder}: the same command with --resume goes on", signum
     )

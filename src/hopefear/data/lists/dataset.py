@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
@@ -14,9 +13,9 @@ import numpy as np
 from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered
 from hopefear.core.checks import check_not_negative
 from hopefear.core.component import kernel
+from hopefear.data.blocks import rows_digest
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric
-from hopefear.data.mapped import Spans, rows_digest
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import used_ids
 from hopefear.features.lists.keyed import SCORE, Numbered, joined
@@ -71,8 +70,6 @@ class ListDataset:
         Name of each list.
     source : str
         Where the data came from, for messages and model files.
-    mapping : mmap, optional
-        The one file beneath the arrays, where there is one.
     first : int64 array, optional
         Position in each list of what the generator thinks best; 0 unless said.
 
@@ -84,8 +81,6 @@ class ListDataset:
     (1, 2)
     """
 
-    pointers = frozenset({"starts", "scopes", "indptr"})
-
     def __init__(
         self,
         rows: ListRows,
@@ -94,7 +89,6 @@ class ListDataset:
         metric: str = "cost",
         ids: Sequence[str] | None = None,
         source: str = "memory",
-        mapping: mmap.mmap | None = None,
         first: np.ndarray | None = None,
     ) -> None:
         self.rows = ListRows(*map(frozen_as, rows, _dtypes(rows)))
@@ -102,10 +96,8 @@ class ListDataset:
         self.features = features
         self.counts, self.metric, self.ids = counts, metric, ids
         self.source = source
-        self.mapping = mapping
-        if mapping is None:  # else block by block, by whoever mapped it
-            self._check()
-            self._check_entries()
+        self._check()
+        self._check_entries()
 
     def __len__(self) -> int:
         return len(self.rows.weights)
@@ -113,15 +105,6 @@ class ListDataset:
     @property
     def n_candidates(self) -> int:
         return len(self.rows.costs)
-
-    def spans(self, begin: int, end: int) -> Spans:
-        """Which stretch of each array the lists from ``begin`` to ``end`` take."""
-        rows, some = self.rows, (begin, end)
-        candidates = int(rows.starts[begin]), int(rows.starts[end])
-        features = int(rows.scopes[begin]), int(rows.scopes[end])
-        entries = int(rows.indptr[candidates[0]]), int(rows.indptr[candidates[1]])
-        spans = (some, some, features, candidates, entries, entries, candidates, candidates)
-        return dict(zip(ListRows._fields, (*spans, some, some), strict=True))
 
     def __repr__(self) -> str:
         return (
@@ -170,7 +153,7 @@ class ListDataset:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the content."""
-        return rows_digest([self.metric], self.rows, self.mapping)
+        return rows_digest([self.metric], self.rows)
 
     def take(self, which: Sequence[int] | np.ndarray) -> ListDataset:
         """The lists of these numbers, in this order."""

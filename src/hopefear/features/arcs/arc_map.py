@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -87,53 +87,29 @@ class ArcMap:
         row_bits: int = ROW_BITS,
     ) -> ArcMap:
         """Look at the trees of a treebank: which tags there are, how far arcs reach."""
-        return cls.fit_parts([(sentences, heads)], templates, columns, plain_bits, row_bits)
-
-    @classmethod
-    def fit_parts(
-        cls,
-        parts: Iterable[tuple[Any, np.ndarray]],
-        templates: ArcTemplates,
-        columns: tuple[str, ...],
-        plain_bits: int = PLAIN_BITS,
-        row_bits: int = ROW_BITS,
-    ) -> ArcMap:
-        """As :meth:`fit`, of (sentences, heads) that come in parts, whose columns share strings."""
         for name, bits in (("plain_bits", plain_bits), ("row_bits", row_bits)):
             check_at_least(name, bits, 8)
             if bits > 30:
                 raise HopefearError(f"{name} is at most 30, not {bits}")
-        coarse, fine = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        reach = np.zeros((1, 0, 2), np.int16)
-        names: Sequence[str] = ()
-        fine_names: Sequence[str] = ()
-        for sentences, heads in parts:
-            tags = sentences.columns[columns[3]]
-            names, fine_names = tags.strings, sentences.columns[columns[2]].strings
-            if not reach.size:
-                reach = np.zeros((len(names) + 1, len(names), 2), np.int16)
-            measure(sentences.starts, np.array(tags.ids, np.int32), heads.astype(np.int32), reach)
-            coarse = np.union1d(coarse, tags.ids)
-            fine = np.union1d(fine, sentences.columns[columns[2]].ids)
+        tags, fine_tags = sentences.columns[columns[3]], sentences.columns[columns[2]]
+        names = tags.strings
+        reach = np.zeros((len(names) + 1, len(names), 2), np.int16)
+        measure(sentences.starts, np.array(tags.ids, np.int32), heads.astype(np.int32), reach)
+        coarse, fine = np.unique(tags.ids), np.unique(fine_tags.ids)
         # Strings that are in no row have no number.
         reach = reach[np.ix_(np.append(coarse, len(names)), coarse, np.arange(2))]
         wide = np.minimum(np.ceil(_SLACK * reach.astype(np.float64)), 32767)
         wide[:-1] = np.maximum(wide[:-1], _NEAR)
         known, others = (
             tuple(strings[k] for k in used.tolist())
-            for strings, used in ((names, coarse), (fine_names, fine))
+            for strings, used in ((names, coarse), (fine_tags.strings, fine))
         )
         return cls(templates, columns, known, others, wide.astype(np.int16), plain_bits, row_bits)
 
-    def with_dictionary(
-        self, parts: Iterable[tuple[Any, np.ndarray]], order: int, blocks: int
-    ) -> ArcMap:
-        """The same templates, with the features of these trees, (rows, heads), and no others."""
-        keys = [np.empty(0, np.uint32), np.empty(0, np.uint32)]
-        for rows, heads in parts:
-            own = gold_keys(self.component(), rows, heads, order)
-            keys = [np.union1d(old, new) for old, new in zip(keys, own, strict=True)]
-        return replace(self, known=(keys[0], keys[1]), blocks=blocks)
+    def with_dictionary(self, rows: Any, heads: np.ndarray, order: int, blocks: int) -> ArcMap:
+        """Returns the same templates, with the features of these trees and no others."""
+        plain, others = map(np.unique, gold_keys(self.component(), rows, heads, order))
+        return replace(self, known=(plain, others), blocks=blocks)
 
     @property
     def plain(self) -> int:

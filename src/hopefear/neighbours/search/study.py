@@ -24,9 +24,10 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from hopefear import __version__
+from hopefear.core.interrupts import interruptible
 from hopefear.errors import HopefearError
 from hopefear.neighbours.search.trials import STEPS, Candidate, Plan, measure
-from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
+from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.stopping import sign_of
 
 OBJECTIVES = ("quality", "nonzeros", "seconds")

@@ -15,7 +15,7 @@ import numpy as np
 from hopefear.core.checks import check_class_weight
 from hopefear.core.component import kernel
 from hopefear.core.learner import Learner
-from hopefear.data.mapped import stretches_of
+from hopefear.data.blocks import chunks_of
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
 from hopefear.metrics import best_temperature, classification_scores, score_names
@@ -376,7 +376,7 @@ def check_labels(dataset: SparseDataset) -> None:
     if not len(dataset):
         raise HopefearError(f"{dataset.source}: there are no examples to learn from")
     present, before = np.zeros(len(dataset.classes), bool), 0
-    for labels, weights in stretches_of(dataset, "labels", "weights"):
+    for labels, weights in chunks_of(dataset, "labels", "weights"):
         if labels.min() < 0:
             raise HopefearError(
                 f"{dataset.source}: example {before + int(np.argmin(labels)) + 1} has no label; "
@@ -423,7 +423,7 @@ def reweighted(data: SparseDataset, weights: np.ndarray) -> SparseDataset:
     """The data with other example weights."""
     rows = data.rows._replace(weights=weights)
     changed = SparseDataset(rows, data.n_features, data.classes, data.features, data.source)
-    changed.mapping = data.mapping
+    changed.cache = data.cache
     return changed
 
 

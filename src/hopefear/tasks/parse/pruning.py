@@ -54,8 +54,6 @@ class Pruner:
         Most heads of a word.
     least : float
         Least probability, compared with that of the best head.
-    by_block : bool
-        Whether the trees it learned from came in several blocks.
     """
 
     predictor: Any
@@ -63,25 +61,21 @@ class Pruner:
     single: bool
     heads: int = HEADS
     least: float = LEAST
-    by_block: bool = False
 
     @classmethod
-    def fit(
-        cls, data: TreeDataset, heads: int, seed: int = 1, by_block: bool | None = None
-    ) -> Pruner:
+    def fit(cls, data: TreeDataset, heads: int, seed: int = 1) -> Pruner:
         """Learn from trees without relations; their order is that of :class:`Passes`."""
         kind = data.kind
         structure = pruning_tree(kind.projective, kind.single)
         rule = SGD(rate=0.1, decay=0.8, period=float(len(data)))
         trainer = OnlineTrainer(structure, Learner(Log(), rule, Averaged(), "every"))
-        passes = Passes(data, seed, by_block=by_block)
+        passes = Passes(data, seed)
         with stage("which heads are likely", EPOCHS * passes.n, "sentences") as work:
             for epoch in range(EPOCHS):
                 for rows, order in passes.pieces(epoch):
                     trainer.learn(rows, order)
                     work.advance(order.size)
-        several = passes.by_block and passes.n_pieces > 1
-        return cls(trainer.predictor(), kind.projective, kind.single, heads, by_block=several)
+        return cls(trainer.predictor(), kind.projective, kind.single, heads)
 
     def prune(
         self, rows: Any, gold: np.ndarray | None = None, n_jobs: int = 1
@@ -113,7 +107,6 @@ class Pruner:
             "single": self.single,
             "heads": self.heads,
             "least": self.least,
-            **({"by_block": True} if self.by_block else {}),
         }
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -133,7 +126,6 @@ class Pruner:
             single,
             field_of(header, "heads", int),
             float(field_of(header, "least", float, int)),
-            "by_block" in header and field_of(header, "by_block", bool),
         )
 
 

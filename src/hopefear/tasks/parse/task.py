@@ -13,7 +13,6 @@ import numpy as np
 from hopefear.core.checks import check_at_least, check_one_of
 from hopefear.core.learner import Learner
 from hopefear.data.labels import check_blanks
-from hopefear.data.mapped import stretches_of
 from hopefear.data.sequences import Column
 from hopefear.data.tree_rows import TreeDataset, TreeKind
 from hopefear.data.treebank import MISSING, Treebank, projectivise
@@ -53,14 +52,11 @@ class Parsing(Task):
     def check(self, data: TreeDataset, dev: TreeDataset | None) -> None:
         if data.n_tokens == 0:
             raise HopefearError(f"{data.source}: there are no words to learn from")
-        before = 0
-        for (labels,) in stretches_of(data, "labels"):
-            if labels.min() < 0:
-                raise HopefearError(
-                    f"{data.source}: word {before + int(np.argmin(labels)) + 1} has no head; every "
-                    "word of the training data needs one"
-                )
-            before += labels.size
+        if data.rows.labels.min() < 0:
+            raise HopefearError(
+                f"{data.source}: word {int(np.argmin(data.rows.labels)) + 1} has no head; every "
+                "word of the training data needs one"
+            )
         check_blanks(data.source, data.labels)
         if dev is not None and dev.features is not data.features:
             raise HopefearError(f"{dev.source}: encode held-out trees with those of training")
@@ -102,7 +98,6 @@ class Parsing(Task):
             "tree": self.kind.name,
             **data.features.description,
             "heads": 0 if data.pruner is None else data.pruner.heads,
-            **({"pruner": "by_block"} if data.pruner and data.pruner.by_block else {}),
             "labelled": int(bool(data.labels)),
             **{name: digest[:8] for name, digest in _vectors(data).items()},
         }
@@ -170,7 +165,6 @@ def dataset(
     row_bits: int | None = None,
     dictionary: bool = False,
     seed: int = 1,
-    by_block: bool = False,
     n_jobs: int = 1,
 ) -> TreeDataset:
     """Look at a treebank: which trees there are, what fires on arcs, which arcs are worth a look.
@@ -201,9 +195,6 @@ def dataset(
         Only the features of the training trees count, and each has weights of its own.
     seed : int
         Of the order in which the pruner sees the sentences.
-    by_block : bool
-        Whether it sees them block by block, as those of a cache; see
-        :class:`hopefear.training.passes.Passes`.
     n_jobs : int
         Threads that look for heads; the arcs do not depend on it.
 
@@ -241,12 +232,12 @@ def dataset(
     )
     data = encoded(learned, mapping, labels, kind)
     if dictionary:
-        mapping = mapping.with_dictionary([(data.rows, learned.heads)], order, row_blocks(labels))
+        mapping = mapping.with_dictionary(data.rows, learned.heads, order, row_blocks(labels))
         data = encoded(learned, mapping, labels, kind)
     if heads > 0:
         rows = plain_rows(data.rows, learned.heads)
         plain = TreeDataset(rows, (), mapping, bank.source, kind)
-        pruner = Pruner.fit(plain, heads, seed, by_block)
+        pruner = Pruner.fit(plain, heads, seed)
         data = pruner.chosen(data, learned.heads, n_jobs)
     return data.known(bank, lifted)
 

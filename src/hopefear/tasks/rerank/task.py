@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,10 +13,9 @@ from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each
-from hopefear.data.mapped import let_go
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
-from hopefear.features.lists.list_features import ListNumbering, PiledNumbering
+from hopefear.features.lists.list_features import ListNumbering
 from hopefear.metrics.lists import ListMetric, ListScores, evaluate_lists, metric_named
 from hopefear.recipes import Scale
 from hopefear.recipes.scales import scale_of
@@ -118,7 +116,6 @@ class Reranking(Task):
         scored = []
         for rows in parts:
             scored.append((rows._replace(**nothing), plain.scores(rows)))
-            let_go(data)
 
         def log_likelihood(temperature: float) -> float:
             warm = Ranker(structure, predictor, temperature)
@@ -157,7 +154,6 @@ def dataset(
     baseline: str = "feature",
     oracle: str = "first",
     metric: str | ListMetric | None = None,
-    folder: str | os.PathLike[str] | None = None,
 ) -> ListDataset:
     """Look at candidates for training, and number what tells them apart.
 
@@ -182,8 +178,6 @@ def dataset(
         Which of equally cheap candidates is to be learned: the first, or that of highest score.
     metric : str or ListMetric, optional
         Makes the costs of candidates against references; without it costs must be given.
-    folder : path, optional
-        Keep features in files there, for lists that memory would not hold; they go with the data.
 
     Examples
     --------
@@ -193,21 +187,17 @@ def dataset(
     """
     judge = metric_named(metric) if isinstance(metric, str) else metric
     gathered = Gathered(baseline, oracle, judge)
-    numbering: PiledNumbering | None = None
-    try:
-        for block in each(blocks):
-            judged = gathered.add(block)
-            if numbering is None:
-                own = numbering_for(block, features, min_count, baseline)
-                numbering = PiledNumbering(own, folder)
-            numbering.add(judged)
+    numbering: ListNumbering | None = None
+    for block in each(blocks):
+        judged = gathered.add(block)
         if numbering is None:
-            raise HopefearError(NO_LISTS)
-        feature_map, numbered = numbering.finish()
-    except BaseException:
-        if numbering is not None:
-            numbering.close()
-        raise
+            extraction, count = chosen(features, block, min_count)
+            score = extraction.score and baseline == "feature"
+            numbering = ListNumbering(replace(extraction, score=score), count)
+        numbering.add(judged)
+    if numbering is None:
+        raise HopefearError(NO_LISTS)
+    feature_map, numbered = numbering.finish()
     return teaching(gathered.dataset(numbered, feature_map))
 
 
@@ -217,15 +207,6 @@ def teaching(data: ListDataset) -> ListDataset:
     if not idle.any():
         return data
     return data.replaced(weights=np.where(idle, 0.0, data.rows.weights))
-
-
-def numbering_for(
-    block: CandidateLists, features: str | Extraction, min_count: int | None, baseline: str
-) -> ListNumbering:
-    """What numbers the features of lists such as these, asked for as in :func:`dataset`."""
-    extraction, count = chosen(features, block, min_count)
-    score = extraction.score and baseline == "feature"
-    return ListNumbering(replace(extraction, score=score), count)
 
 
 def chosen(

@@ -12,8 +12,8 @@ import numpy as np
 
 from hopefear.core.checks import check_one_of
 from hopefear.core.learner import Learner
+from hopefear.data.blocks import chunks_of
 from hopefear.data.labels import check_blanks
-from hopefear.data.mapped import stretches_of
 from hopefear.data.schemes import Place, detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import HopefearError
@@ -391,7 +391,7 @@ def check(data: SequenceDataset) -> None:
     if not data.n_tokens:
         raise HopefearError(f"{data.source}: there are no tokens to learn from")
     before = 0
-    for (labels,) in stretches_of(data, "labels"):
+    for (labels,) in chunks_of(data, "labels"):
         if labels.min() < 0:
             raise HopefearError(
                 f"{data.source}: token {before + int(np.argmin(labels)) + 1} has no label; every "
