@@ -7,6 +7,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -147,7 +148,7 @@ class RequestBatcher:
             self._running += 1
             self.on_batch(sum(map(len, batch.values())))
             running = asyncio.get_running_loop().run_in_executor(self.pool, answer, batch)
-            running.add_done_callback(lambda _, batch=batch: self._end(batch))
+            running.add_done_callback(partial(self._end, batch))
 
     def _take(self) -> Batch:
         """Removes the first request and those like it, up to a slice of steps."""
@@ -164,7 +165,7 @@ class RequestBatcher:
         self._queue = deque(job for job in self._queue if job not in batch)
         return batch
 
-    def _end(self, batch: Batch) -> None:
+    def _end(self, batch: Batch, _: asyncio.Future[None]) -> None:
         self._running -= 1
         for job in batch:
             if job.future.done():

@@ -119,6 +119,7 @@ class _Server(Server):
         self, config: Config, on_ready: Callable[[], None], on_reload: Callable[[], None]
     ) -> None:
         super().__init__(config)
+        self.should_exit = False
         self._on_ready, self._on_reload = on_ready, on_reload
         self._reloads = ThreadPoolExecutor(1)  # one after another
 
@@ -131,7 +132,9 @@ class _Server(Server):
         loop = asyncio.get_running_loop()
 
         def stop() -> None:
-            self.force_exit, self.should_exit = self.should_exit, True
+            if self.should_exit:
+                self.force_exit = True
+            self.should_exit = True
 
         handlers: dict[str, Callable[[], Any]] = {"SIGINT": stop, "SIGTERM": stop}
         handlers["SIGHUP"] = lambda: self._reloads.submit(self._on_reload)
