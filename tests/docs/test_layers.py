@@ -26,8 +26,7 @@ AROUND = {
 }
 RUNS_CODE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 # Compiled kernels are code, and never leave the machine but in a wheel.
-# Workers are children of the process that pickles for them, over pipes that nobody else has.
-CODE = {"core/kernel_cache.py", "core/numba_private.py", "neighbours/search/study.py"}
+CODE = {"core/kernel_cache.py", "core/numba_private.py"}
 
 
 @cache

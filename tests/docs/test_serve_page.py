@@ -19,8 +19,8 @@ def test_bounds_are_those_of_the_command():
 
 
 @pytest.mark.needs("serve")
-def test_fields_are_those_of_questions():
-    from hopefear.serve.questions import NUMBERS
+def test_fields_are_those_of_requests():
+    from hopefear.serve.requests import NUMBERS
 
     numbers = {name for fields in NUMBERS.values() for name in fields}
     assert set(table(PAGE, "field")) == {"model", "input", "inputs", "unknown_label", *numbers}

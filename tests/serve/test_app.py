@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 import time
@@ -17,12 +18,12 @@ from starlette.testclient import TestClient
 import hopefear
 from hopefear.errors import HopefearError
 from hopefear.serve import app as application
-from hopefear.serve import desk as desks_module
-from hopefear.serve.app import App, Asker, Limits
-from hopefear.serve.desk import MOST_STEPS, QUICK, BusyError, Desk, Job
+from hopefear.serve import batcher as batcher_module
+from hopefear.serve.app import App, Limits
+from hopefear.serve.batcher import MAX_STEPS, RequestBatcher
 from hopefear.serve.openapi import document
-from hopefear.serve.questions import read_question
-from hopefear.serve.shelf import Shelf
+from hopefear.serve.registry import ModelRegistry
+from hopefear.serve.requests import read_request
 from hopefear.tasks import service_of
 
 # Kernels that are not compiled warn, in threads, where compiled ones do not.
@@ -40,10 +41,10 @@ def models():
 
 
 @pytest.fixture(scope="module")
-def shelf(models):
-    shelf = Shelf([])
-    shelf.services = {name: service_of(one.model_) for name, one in models.items()}
-    return shelf
+def registry(models):
+    registry = ModelRegistry([])
+    registry.services = {name: service_of(one.model_) for name, one in models.items()}
+    return registry
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +52,34 @@ def errors():
     return []
 
 
+class Alive:
+    """An application in one event loop for all requests of a client, as servers run it."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "lifespan":
+            return await self.app(scope, receive, send)
+        for event in ("startup", "shutdown"):
+            await receive()
+            await send({"type": f"lifespan.{event}.complete"})
+
+
+@contextlib.contextmanager
+def served(registry, batcher=None, url="http://localhost", **how):
+    """A client of an application."""
+    app = App(registry, RequestBatcher() if batcher is None else batcher, **how)
+    with TestClient(Alive(app), base_url=url) as client:
+        yield client
+    app.batcher.close()
+
+
 @pytest.fixture(scope="module")
-def client(shelf, errors):
-    desk = Desk(jobs=2)
-    app = App(shelf, desk, Limits(seconds=60.0), complain=errors.append)
-    yield TestClient(app, base_url="http://localhost")
-    desk.close()
+def client(registry, errors):
+    batcher = RequestBatcher(n_jobs=2)
+    with served(registry, batcher, limits=Limits(seconds=60.0), on_error=errors.append) as client:
+        yield client
     assert not errors
 
 
@@ -121,19 +144,19 @@ def test_reasons_add_up(client, models):
         assert ask(client, "explain", model=name, input=value)[1]["output"]["reasons"]
 
 
-def test_every_model_says_what_it_reads(client, shelf):
+def test_every_model_says_what_it_reads(client, registry):
     facts = client.get("/models").json()["models"]
-    assert [one["name"] for one in facts] == list(shelf.services)
+    assert [one["name"] for one in facts] == list(registry.services)
     for one in facts:
         for verb in VERBS:
             status, answer = ask(client, verb, model=one["name"], input=one["example"])
             assert status == 200, answer
 
 
-def test_forms_of_candidates_are_those_that_are_read(shelf):
+def test_forms_of_candidates_are_those_that_are_read(registry):
     rich = [[{"features": {"fear": 1.0}}, {"features": {"hope": 1.0}}]] * 2
     records = service_of(hopefear.Reranker("perceptron", epochs=2).fit(rich, [[1, 0]] * 2).model_)
-    bare = shelf.services["lists"]
+    bare = registry.services["lists"]
     assert "score" in records.forms[0] and "feature: number" not in records.forms[0]
     assert "score" not in bare.forms[0] and "feature: number" in bare.forms[0]
     with pytest.raises(HopefearError):
@@ -159,30 +182,32 @@ HEAVY = [
 
 
 @pytest.mark.parametrize(("verb", "fields", "number", "remedy"), HEAVY)
-def test_what_takes_too_long_is_not_begun(client, shelf, monkeypatch, verb, fields, number, remedy):
+def test_what_takes_too_long_is_not_begun(
+    client, registry, monkeypatch, verb, fields, number, remedy
+):
     def begun(*_):
         raise AssertionError("it was begun")
 
-    monkeypatch.setattr(shelf.services[fields["model"]], verb, begun)
+    monkeypatch.setattr(registry.services[fields["model"]], verb, begun)
     status, answer = ask(client, verb, **fields)
     assert status == 400
     assert number in answer["error"] and remedy in answer["error"]
     assert "500,000 are the most" in answer["error"]
 
 
-def test_what_is_usual_is_not_too_much(shelf):
+def test_what_is_usual_is_not_too_much(registry):
     def steps(name, verb, size, **numbers):
-        service = shelf.services[name]
+        service = registry.services[name]
         return service.steps(service.read(["a"] * size), verb, numbers)
 
-    assert 1000 * steps("names", "predict", 25) <= MOST_STEPS
-    assert 1000 * steps("trees", "predict", 20) <= MOST_STEPS
-    assert 100 * steps("names", "nbest", 25, n=100) <= MOST_STEPS
-    assert 100 * steps("trees", "nbest", 25, n=5) <= MOST_STEPS
-    assert steps("trees", "nbest", 200, n=5) <= MOST_STEPS
-    assert steps("trees", "explain", 256, top=10, token=255) <= MOST_STEPS
-    assert steps("trees", "explain", 10, top=10) <= MOST_STEPS
-    assert steps("names", "explain", 64, top=10) <= MOST_STEPS
+    assert 1000 * steps("names", "predict", 25) <= MAX_STEPS
+    assert 1000 * steps("trees", "predict", 20) <= MAX_STEPS
+    assert 100 * steps("names", "nbest", 25, n=100) <= MAX_STEPS
+    assert 100 * steps("trees", "nbest", 25, n=5) <= MAX_STEPS
+    assert steps("trees", "nbest", 200, n=5) <= MAX_STEPS
+    assert steps("trees", "explain", 256, top=10, token=255) <= MAX_STEPS
+    assert steps("trees", "explain", 10, top=10) <= MAX_STEPS
+    assert steps("names", "explain", 64, top=10) <= MAX_STEPS
 
 
 LONG = ["a"] * 5001
@@ -243,7 +268,7 @@ def test_null_is_what_is_usual(client):
         assert ask(client, verb, model="news", input="so good", **{name: None}) == plain
 
 
-def test_heads_of_requests_are_looked_at(client, shelf):
+def test_heads_of_requests_are_looked_at(client, registry):
     assert client.get("/predict").status_code == 405
     assert client.post("/health").status_code == 405
     assert "openapi" in client.get("/nowhere").json()["error"]
@@ -255,27 +280,23 @@ def test_heads_of_requests_are_looked_at(client, shelf):
         assert client.get("/health", headers={"host": host}).status_code == 200
 
 
-def test_others_need_the_token(shelf):
-    desk = Desk()
-    client = TestClient(App(shelf, desk, token="a" * 16), base_url="http://models.example")
-    assert client.get("/health").status_code == client.get("/").status_code == 200
-    for given_ in ("", "Bearer ", "Bearer " + "b" * 16, "a" * 16):
-        answer = client.get("/models", headers={"authorization": given_})
-        assert answer.status_code == 401 and "token" in answer.json()["error"]
-    right = {"authorization": "Bearer " + "a" * 16}
-    assert client.get("/models", headers=right).status_code == 200
-    desk.close()
+def test_others_need_the_token(registry):
+    with served(registry, url="http://models.example", token="a" * 16) as client:
+        assert client.get("/health").status_code == client.get("/").status_code == 200
+        for given_ in ("", "Bearer ", "Bearer " + "b" * 16, "a" * 16):
+            answer = client.get("/models", headers={"authorization": given_})
+            assert answer.status_code == 401 and "token" in answer.json()["error"]
+        right = {"authorization": "Bearer " + "a" * 16}
+        assert client.get("/models", headers=right).status_code == 200
 
 
-def test_bodies_are_bounded(shelf):
-    desk = Desk()
-    client = TestClient(App(shelf, desk, Limits(body=1000)), base_url="http://localhost")
-    answer = client.post("/predict", json={"input": "a" * 2000})
-    assert answer.status_code == 413 and "1,000 bytes" in answer.json()["error"]
-    head = {"content-type": "application/json"}
-    pieces = (b" " * 100 for _ in range(100))  # nobody knows how many will come
-    assert client.post("/predict", content=pieces, headers=head).status_code == 413
-    desk.close()
+def test_bodies_are_bounded(registry):
+    with served(registry, limits=Limits(body=1000)) as client:
+        answer = client.post("/predict", json={"input": "a" * 2000})
+        assert answer.status_code == 413 and "1,000 bytes" in answer.json()["error"]
+        head = {"content-type": "application/json"}
+        pieces = (b" " * 100 for _ in range(100))  # nobody knows how many will come
+        assert client.post("/predict", content=pieces, headers=head).status_code == 413
 
 
 class Slow:
@@ -290,17 +311,19 @@ class Slow:
         return value
 
     def steps(self, one, verb, numbers):
-        return 20_000 if one.startswith("heavy") else 1 if one.startswith("quick") else QUICK + 1
+        return 20_000 if one.startswith(("heavy", "long")) else 1
 
     def predict(self, inputs):
-        if not inputs[0].startswith("quick"):
+        if inputs[0].startswith("long"):
+            time.sleep(0.1)
+        else:
             self.free.wait(20)
         self.sizes.append(len(inputs))
         if "odd" in inputs:
             raise HopefearError("odd things are refused")
         if "broken" in inputs:
             raise ZeroDivisionError
-        if "quick but short" in inputs or "short" in inputs:
+        if "short" in inputs:
             return []  # a fault of the service
         return [{"label": one} for one in inputs]
 
@@ -308,22 +331,21 @@ class Slow:
 @pytest.fixture
 def slow(monkeypatch):
     monkeypatch.setattr(application, "_PAUSE", (0.0, 0.01))
-    shelf, service, errors = Shelf([]), Slow(), []
-    shelf.services = {"slow": service}
-    desks = []
+    registry, service, errors = ModelRegistry([]), Slow(), []
+    registry.services = {"slow": service}
+    with contextlib.ExitStack() as scope:
 
-    def made(waiting=8, seconds=20.0):
-        desks.append(Desk(1, waiting))
-        app = App(shelf, desks[-1], Limits(seconds=seconds), complain=errors.append)
-        return TestClient(app, base_url="http://localhost"), desks[-1], service, errors
+        def new_client(waiting=8, seconds=20.0):
+            batcher, limits = RequestBatcher(1, waiting), Limits(seconds=seconds)
+            how = {"limits": limits, "on_error": errors.append}
+            client = scope.enter_context(served(registry, batcher, **how))
+            return client, batcher, service, errors
 
-    yield made
-    service.free.set()
-    for desk in desks:
-        desk.close()
+        yield new_client
+        service.free.set()
 
 
-def together(client, desk, values):
+def together(client, batcher, values):
     """Answers to requests that wait at the same moment, behind one that is being answered."""
     answers = {}
 
@@ -336,155 +358,125 @@ def together(client, desk, values):
         threads[-1].start()
         until = time.monotonic() + 10
         held = sum(value != "bad" for value in values[1 : k + 1])  # what is bad is told at once
-        while len(desk) < min(held, desk.waiting) and time.monotonic() < until:
+        while len(batcher) < min(held, batcher.max_waiting) and time.monotonic() < until:
             time.sleep(0.005)
         if k == 0:
             time.sleep(0.1)  # a thread has taken it
     time.sleep(0.3)  # those who are sent away are
-    desk_free(client)
+    client.app.app.registry.services["slow"].free.set()
     for thread in threads:
         thread.join()
     return [answers[k] for k in range(len(values))]
 
 
-def desk_free(client):
-    client.app.shelf.services["slow"].free.set()
-
-
 def test_what_waits_together_is_answered_together(slow):
-    client, desk, service, errors = slow()
-    answers = together(client, desk, ["first", "a", "bad", "b"])
+    client, batcher, service, errors = slow()
+    answers = together(client, batcher, ["first", "a", "bad", "b"])
     assert [one.status_code for one in answers] == [200, 200, 400, 200]
     assert answers[3].json()["output"] == {"label": "b"}
     assert service.sizes == [1, 2] and not errors
 
 
 def test_what_is_answered_together_is_not_too_much(slow):
-    client, desk, service, errors = slow()
-    answers = together(client, desk, ["first", "heavy a", "heavy b", "heavy c", "d"])
+    client, batcher, service, errors = slow()
+    answers = together(client, batcher, ["first", "heavy a", "heavy b", "heavy c", "d"])
     assert [one.status_code for one in answers] == [200] * 5
     assert answers[3].json()["output"] == {"label": "heavy c"}
     assert service.sizes == [1, 2, 2] and not errors  # 50,000 steps a slice
 
 
 def test_a_mistake_is_nobody_elses(slow):
-    client, desk, _service, errors = slow()
-    answers = together(client, desk, ["first", "a", "odd", "broken", "b"])
+    client, batcher, _service, errors = slow()
+    answers = together(client, batcher, ["first", "a", "odd", "broken", "b"])
     assert [one.status_code for one in answers] == [200, 200, 400, 500, 200]
     assert "please report" in answers[3].json()["error"] and len(errors) == 1
 
 
-@pytest.mark.parametrize("value", ["short", "quick but short"])
-def test_answers_that_are_missing_end_nothing(slow, value):
-    client, _desk, service, errors = slow()
+def test_answers_that_are_missing_end_nothing(slow):
+    client, _batcher, service, errors = slow()
     service.free.set()
-    assert client.post("/predict", json={"input": value}).status_code == 500
-    for other in ("quick", "a"):
-        assert client.post("/predict", json={"input": other}).status_code == 200
+    assert client.post("/predict", json={"input": "short"}).status_code == 500
+    assert client.post("/predict", json={"input": "a"}).status_code == 200
     assert len(errors) == 1
 
 
-def test_quick_requests_do_not_wait_for_long_ones(slow):
-    client, desk, _service, _errors = slow(waiting=2)
-    threads = [
-        threading.Thread(target=client.post, args=("/predict",), kwargs={"json": {"input": value}})
-        for value in ("first", "a", "b")
-    ]
-    for k, thread in enumerate(threads):
+def test_a_long_request_lets_others_pass(slow):
+    client, _batcher, service, _errors = slow()
+    service.free.set()
+    done = []
+
+    def ask(values):
+        assert client.post("/predict", json={"inputs": values}).status_code == 200
+        done.append(values[0])
+
+    threads = [threading.Thread(target=ask, args=(v,)) for v in (["long"] * 20, ["a"], ["b"])]
+    for thread in threads:
         thread.start()
-        until = time.monotonic() + 10
-        while len(desk) < k and time.monotonic() < until:
-            time.sleep(0.005)
-        time.sleep(0.1)
-    assert client.post("/predict", json={"input": "quick"}).status_code == 200
-    desk_free(client)
+        time.sleep(0.15)
     for thread in threads:
         thread.join()
+    assert done == ["a", "b", "long"]
+    assert sum(service.sizes) == 22 and max(service.sizes) <= 3
 
 
 def test_too_many_are_sent_away(slow):
-    client, desk, _service, _errors = slow(waiting=2)
-    answers = together(client, desk, ["first", "a", "b", "c", "d"])
+    client, batcher, _service, _errors = slow(waiting=2)
+    answers = together(client, batcher, ["first", "a", "b", "c", "d"])
     assert [one.status_code for one in answers[:3]] == [200] * 3
     assert [one.status_code for one in answers[3:]] == [503] * 2
     assert answers[3].headers["retry-after"] == "1"
 
 
-@pytest.mark.parametrize("short", [True, False])
-def test_who_has_left_gives_way(slow, short):
-    client, desk, service, _errors = slow(waiting=2)
-    threading.Thread(target=client.post, args=("/predict",), kwargs={"json": HELD}).start()
-
-    async def outcomes():
-        loop, jobs = asyncio.get_running_loop(), []
-        await asyncio.sleep(0.2)  # a thread has taken what is held
-        for value in ("quick a", "quick b", "quick c"):
-            question = read_question("predict", json.dumps({"input": value}).encode())
-            jobs.append(Job("slow", service, question, loop.create_future(), asker=Asker()))
-        for job in jobs[:2]:
-            desk.put(job, short)
-        with pytest.raises(BusyError):
-            desk.put(jobs[2], short)
-        jobs[0].asker.left = True
-        desk.put(jobs[2], short)
-        service.free.set()
-        return await asyncio.gather(*(job.future for job in jobs))
-
-    first, second, third = asyncio.run(outcomes())
-    assert isinstance(first, BusyError) and b"quick b" in second and b"quick c" in third
-
-
 def test_the_places_of_lost_connections_are_free(slow):
-    client, desk, service, errors = slow(waiting=1)
+    client, batcher, service, errors = slow(waiting=1)
     threading.Thread(target=client.post, args=("/predict",), kwargs={"json": HELD}).start()
     time.sleep(0.2)
     body = json.dumps({"input": "a"}).encode()
 
-    async def lost():
-        asker = Asker()
-        asking = asyncio.ensure_future(posted(client.app, body, asker))
+    async def status_of_lost():
+        lost = asyncio.Event()
+        asking = asyncio.ensure_future(posted(client.app, body, lost))
         await asyncio.sleep(0.1)
-        assert len(desk) == 1
-        asker.lose()
+        assert len(batcher) == 1
+        lost.set()
         status = await asking
-        assert not len(desk)
+        assert not len(batcher)
         return status
 
-    assert asyncio.run(lost()) == 499
+    assert client.portal.call(status_of_lost) == 499
     service.free.set()
     assert client.post("/predict", json={"input": "b"}).status_code == 200
     assert service.sizes == [1, 1] and not errors
-    assert client.app.counts.requests["/predict", 499] == 1
+    assert client.app.app.counts.requests["/predict", 499] == 1
 
 
 def test_nobody_waits_for_ever(slow):
-    client, _desk, service, _errors = slow(seconds=0.2)
+    client, _batcher, service, _errors = slow(seconds=0.2)
     answer = client.post("/predict", json={"input": "a"})
     assert answer.status_code == 504 and "0.2 s" in answer.json()["error"]
     service.free.set()
     assert client.post("/predict", json={"input": "b"}).status_code == 200
 
 
-def test_what_is_quick_is_answered_beside_what_is_not(slow):
-    client, desk, service, errors = slow(waiting=9)
+def test_a_flood_is_answered_as_far_as_there_is_room(slow):
+    client, batcher, service, errors = slow(waiting=9)
     threading.Thread(target=client.post, args=("/predict",), kwargs={"json": HELD}).start()
-    time.sleep(0.1)  # a thread has taken it; where not, it has one of nine places
-    assert client.post("/predict", json={"input": "quick"}).json()["output"] == {"label": "quick"}
-    assert service.sizes == [1] and not errors
+    time.sleep(0.2)  # a thread has taken it
 
-    async def all_at_once(values):
-        bodies = [json.dumps({"input": value}).encode() for value in values]
-        return await asyncio.gather(*(posted(client.app, body) for body in bodies))
+    async def all_at_once():
+        body = json.dumps({"input": "a"}).encode()
+        asking = [asyncio.ensure_future(posted(client.app, body)) for _ in range(100)]
+        await asyncio.sleep(0.1)
+        service.free.set()
+        return await asyncio.gather(*asking)
 
-    statuses = asyncio.run(all_at_once(["quick"] * 7 + ["bad"]))
-    assert statuses == [200] * 7 + [400] and 7 in service.sizes
-    statuses = asyncio.run(all_at_once(["quick"] * 100))
-    assert sorted(statuses) == [200] * desk.waiting + [503] * (100 - desk.waiting)
+    assert sorted(client.portal.call(all_at_once)) == [200] * 9 + [503] * 91
+    assert service.sizes == [1, 9] and not errors and not len(batcher)
 
 
 def test_what_nobody_waits_for_is_left(slow, monkeypatch):
-    client, desk, service, _errors = slow(seconds=0.3)
-    monkeypatch.setattr(desks_module, "_SLICE", 20_000)
+    client, batcher, service, _errors = slow(seconds=0.3)
+    monkeypatch.setattr(batcher_module, "SLICE", 20_000)
     answers = []
 
     def ask(value):
@@ -496,7 +488,7 @@ def test_what_nobody_waits_for_is_left(slow, monkeypatch):
         time.sleep(0.1)
     for thread in threads:
         thread.join()
-    assert answers == [504, 504] and not len(desk)  # its place is free, though a thread computes
+    assert answers == [504, 504] and not len(batcher)  # its place is free, though a thread computes
     service.free.set()
     time.sleep(0.1)
     assert service.sizes == [1]  # the first slice of the first was begun, and nothing else
@@ -519,22 +511,25 @@ def scope(body):
     return {"type": "http", "path": "/predict", "method": "POST", "headers": heads}
 
 
-async def posted(app, body, asker=None):
-    """The status of an answer to a body, without a client."""
-    statuses = []
+async def posted(app, body, lost=None):
+    """The status of an answer to a body, without a client; its connection may be lost."""
+    statuses, messages = [], [{"type": "http.request", "body": body}]
 
     async def receive():
-        return {"type": "http.request", "body": body}
+        if messages:
+            return messages.pop()
+        await (lost or asyncio.Event()).wait()
+        return {"type": "http.disconnect"}
 
     async def send(message):
         statuses.append(message.get("status"))
 
-    await app({**scope(body), "state": {"asker": asker}}, receive, send)
+    await app(scope(body), receive, send)
     return statuses[0]
 
 
 def test_bodies_are_held_until_they_are_answered(slow, monkeypatch):
-    client, _desk, service, errors = slow(waiting=100)
+    client, _batcher, service, errors = slow(waiting=100)
     body = json.dumps({"input": "a" * 100_000}).encode()
     monkeypatch.setattr(application, "_HELD", 5 * len(body))
 
@@ -546,23 +541,23 @@ def test_bodies_are_held_until_they_are_answered(slow, monkeypatch):
         service.free.set()
         return await asyncio.gather(*asking)
 
-    client.app.limits = Limits(len(body), 20.0)
-    statuses = asyncio.run(one_after_another())
+    client.app.app.limits = Limits(len(body), 20.0)
+    statuses = client.portal.call(one_after_another)
     assert sorted(statuses) == [200] * 5 + [503] * 15 and not errors
-    assert client.app._held == 0
+    assert client.app.app._held == 0
 
 
 def test_time_runs_while_a_body_is_read(slow, monkeypatch):
-    client, desk, service, _errors = slow(seconds=0.2)
+    client, batcher, service, _errors = slow(seconds=0.2)
     service.free.set()
 
     def read(verb, body):
         time.sleep(0.3)
-        return read_question(verb, body)
+        return read_request(verb, body)
 
-    monkeypatch.setattr(application, "read_question", read)
+    monkeypatch.setattr(application, "read_request", read)
     assert client.post("/predict", json={"input": "a" * 100_000}).status_code == 504
-    assert not service.sizes and not len(desk)
+    assert not service.sizes and not len(batcher)
 
 
 def test_counts_are_those_of_prometheus(client):

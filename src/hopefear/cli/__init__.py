@@ -43,7 +43,7 @@ VERBS = {
     "report": "turn run folders into one HTML page",
     "reproduce": "run a paper's experiments, next to the paper's numbers",
     "warm-up": "compile kernels now, so that nobody waits for them later",
-    "completion": "write a script that completes commands in bash, zsh or fish",
+    "completion": "write a script that completes commands in bash, zsh, fish or tcsh",
 }
 # Verbs that take a TASK first: each task has options of its own.
 BY_TASK = ("train", "compare", "search")

@@ -303,7 +303,7 @@ def with_network(
     Learners that are no networks get theirs as they are.
     """
     values = dict(params)
-    if not hasattr(args, "vectors") or not _is_network(args, learner):
+    if not hasattr(args, "vectors") or not is_network(args, learner):
         return values
     for name in ("vectors", "device"):
         if (value := getattr(args, name)) is not None:
@@ -316,7 +316,7 @@ def with_network(
 def check_networks(args: argparse.Namespace, learners: Iterable[str]) -> None:
     """Wrong usage: options of networks where there are none."""
     given = [name for name in ("vectors", "device") if getattr(args, name, None) is not None]
-    if given and not any(_is_network(args, name) for name in learners):
+    if given and not any(is_network(args, name) for name in learners):
         args.usage_error(f"--{given[0]} is for networks, such as bilstm-crf of the task tag")
 
 
@@ -328,7 +328,8 @@ def first_learner(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     return args.learner, dict(args.param)
 
 
-def _is_network(args: argparse.Namespace, learner: str) -> bool:
+def is_network(args: argparse.Namespace, learner: str) -> bool:
+    """Whether a learner of the task is a network."""
     from hopefear.recipes import NetworkRecipe  # with numpy, which help need not load
 
     return isinstance(recipe(learner, args.task), NetworkRecipe)

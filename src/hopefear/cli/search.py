@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import math
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -75,8 +73,8 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     options.learning(parser, surface, "search", lambda group: _learners(group, surface))
     surface.feature_options(parser, "search")
     for action in parser._actions:
-        if action.dest == "jobs":  # elsewhere threads, but trials share nothing to wait for
-            action.help = "processes that try side by side (default: 1)"
+        if action.dest == "jobs":  # elsewhere threads of one training
+            action.help = "trials side by side (default: 1)"
 
 
 def _search_options(group: argparse._ArgumentGroup) -> None:
@@ -140,6 +138,9 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("--out - is for one file, and --json would share standard output")
     if args.cluster is not None and args.jobs is not None:
         args.usage_error("--cluster and --jobs both say where trials run: give one")
+    networks = [name for _, name, _ in args.learners if options.is_network(args, name)]
+    if args.jobs not in (None, 1) and networks:
+        args.usage_error(f"--jobs is not for networks ({networks[0]}), which use all cores")
     options.read_once(args, "train", "dev", *surface.files)
     surface.check(args, "compare")
     inputs = options.paths(args, ("train", "dev", *surface.files))
@@ -157,39 +158,33 @@ def run(args: argparse.Namespace) -> int:
     from hopefear.cli.progress import announced
     from hopefear.neighbours.search import Search
 
-    console, processes = Console(args.quiet), args.jobs or 1
+    console, n_jobs = Console(args.quiet), args.jobs or 1
     args.jobs = 1  # threads of a trial
     with (
         options.cluster_of(args) as cluster,
         announced(console, "these learners"),
-        contextlib.ExitStack() as scope,
     ):
         corpus = surface.read(args, console)
         console.say(corpus.describe())
-        journal = args.study
-        if journal is None and processes > 1:
-            folder = scope.enter_context(tempfile.TemporaryDirectory())
-            journal = os.path.join(folder, "journal")
         plan = _plan(args, surface, corpus)
         candidates = _candidates(args, corpus, spaces, console)
-        search = Search(candidates, plan, args.objective, journal)
-        study = scope.enter_context(search.opened())
+        search = Search(candidates, plan, args.objective, args.study)
+        study = search.open_study()
         known = len(search.findings(study))
         if known:
             console.say(f"going on from {args.study}, which has {known} trials")
         interruption: BaseException | None = None
         try:
             with Trials(console, args.trials, plan.metric, known) as watcher:
-                search.run(study, args.trials, args.seconds, processes, watcher, cluster)
+                search.run(study, args.trials, args.seconds, n_jobs, watcher, cluster)
         except (HopefearError, KeyboardInterrupt) as error:
             if not hasattr(error, "signum") and not isinstance(error, KeyboardInterrupt):
                 raise
             interruption = error
-        findings = search.findings(study)
-        if interruption is not None and not any(f.state == "complete" for f in findings):
+        if interruption is not None and not study.best_trials:
             raise interruption
-        result = _written(args, surface, search, findings)
-        _show(console, search, findings)
+        result = _written(args, surface, search, study)
+        _show(console, search, study)
         if args.report is not None:
             from hopefear.neighbours.search.page import write_page
 
@@ -311,15 +306,13 @@ def _candidates(
     return candidates
 
 
-def _written(
-    args: argparse.Namespace, surface: Surface, search: Any, findings: Sequence[Any]
-) -> dict[str, Any]:
-    """Write the best, and the rest of the front beside it; what ``--json`` says."""
-    best, paths = search.best(findings), {}
-    front = search.front(findings) if len(search.objectives) > 1 else [best]
+def _written(args: argparse.Namespace, surface: Surface, search: Any, study: Any) -> dict[str, Any]:
+    """Writes the best, and others of the front beside it; returns what ``--json`` prints."""
+    findings, best, paths = search.findings(study), search.best(study), {}
+    front = search.front(study) if len(search.objectives) > 1 else [best]
     stem, ending = os.path.splitext(args.out)
     for finding in front:
-        path = args.out if finding is best else f"{stem}-{finding.number}{ending}"
+        path = args.out if finding == best else f"{stem}-{finding.number}{ending}"
         put(path, [_config(args, surface, search, finding).encode()])
         paths[finding.number] = path
     states = [finding.state for finding in findings]
@@ -369,15 +362,17 @@ def _config(args: argparse.Namespace, surface: Surface, search: Any, finding: An
     )
 
 
-def _show(console: Console, search: Any, findings: Sequence[Any]) -> None:
-    """The best and what no other beats, beside the defaults."""
+def _show(console: Console, search: Any, study: Any) -> None:
+    """Shows the best and what no other beats, beside the defaults."""
     from hopefear.neighbours.search.page import heads, row
     from hopefear.training.stopping import sign_of
 
-    best = search.best(findings)
-    front = search.front(findings) if len(search.objectives) > 1 else []
-    shown = [best, *(f for f in front if f is not best)]
-    usual = [f for f in findings if f.usual and f.state == "complete" and f not in shown]
+    best = search.best(study)
+    front = search.front(study) if len(search.objectives) > 1 else []
+    shown = [best, *(f for f in front if f != best)]
+    usual = [
+        f for f in search.findings(study) if f.usual and f.state == "complete" and f not in shown
+    ]
     console.say()
     marked = {"non-zeros": "min", "seconds": "min"}
     marked[search.plan.metric] = "max" if sign_of(search.plan.metric) > 0 else "min"

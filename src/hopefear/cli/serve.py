@@ -20,8 +20,9 @@ Requests that wait at the same moment are answered together. Where more wait tha
 get 503 and are to try again. SIGHUP reads the model files again, without a pause; a file that
 cannot be read is told, and its old model stays. SIGTERM and Ctrl-C answer what was asked, and end.
 
-It listens on this machine alone, unless --host and --token-file open it to others, who must bear
-the token. What goes over the wire is not encrypted: put a proxy before it that does.
+It listens on this machine alone, unless --host and --token-file open it to others, who must
+send `Authorization: Bearer TOKEN`. What goes over the wire is not encrypted: put a proxy before it
+that does.
 """
 EXAMPLES = """
 examples:
@@ -47,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.named(
         place, "--host", "address to listen on (default: 127.0.0.1)", "H", default="127.0.0.1"
     )
-    options.named(place, "--token-file", "file with the token that requests must bear")
+    options.named(place, "--token-file", "file with the bearer token of requests")
     bounds = parser.add_argument_group("bounds")
     options.whole(bounds, "--jobs", "threads that answer", 1)
     options.whole(bounds, "--queue", "requests that may wait", 256)
@@ -69,46 +70,47 @@ def run(args: argparse.Namespace) -> int:
         ) from None
     from hopefear.cli.progress import announced
     from hopefear.serve.app import App, Limits, is_loopback
+    from hopefear.serve.batcher import RequestBatcher
     from hopefear.serve.counts import Counts
-    from hopefear.serve.desk import Desk
-    from hopefear.serve.shelf import Shelf
+    from hopefear.serve.registry import ModelRegistry
 
     if token is None and not is_loopback(args.host):
         raise HopefearError(
             f"--host {args.host} is open to others; give --token-file FILE with a token that "
             "requests must bear"
         )
-    console, shelf, counts = Console(args.quiet), Shelf(args.model, args.tagger), Counts()
+    console, counts = Console(args.quiet), Counts()
+    registry = ModelRegistry(args.model, args.tagger)
     limits = Limits(args.max_body << 10, float(args.timeout))
 
     def reload() -> None:
         errors: list[HopefearError] = []
-        shelf.load(errors.append)
+        registry.load(errors.append)
         counts.reloads["bad" if errors else "good"] += 1
         for error in errors:
             complain(str(error))
         if not errors:
             console.say("the models have been read again")
 
-    warnings.simplefilter("once", UserWarning)  # what words lack is not told for every request
-    with server.listen(args.host, args.port) as taken:
+    warnings.simplefilter("once", UserWarning)  # not for every request
+    with server.listen(args.host, args.port) as listening:
         with announced(console, "serving"):
-            shelf.load()
+            registry.load()
         app = App(
-            shelf,
-            Desk(args.jobs, args.queue, on_batch=counts.batch),
+            registry,
+            RequestBatcher(args.jobs, args.queue, on_batch=counts.batch),
             limits,
             token=token,
             counts=counts,
-            complain=lambda error: complain(explained(error)[1]),
+            on_error=lambda error: complain(explained(error)[1]),
         )
-        host, port = taken.getsockname()[:2]
+        host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-        names = ", ".join(f"{name} ({one.model.task})" for name, one in shelf.services.items())
+        names = ", ".join(f"{name} ({one.model.task})" for name, one in registry.services.items())
         server.run(
             app,
-            taken,
-            connections=args.connections,
+            listening,
+            max_connections=args.connections,
             on_ready=lambda: console.say(f"serving {names} on {address}; Ctrl-C ends"),
             on_reload=reload,
         )

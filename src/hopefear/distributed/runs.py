@@ -11,7 +11,6 @@ import contextlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 from hopefear.distributed.connection import LOSSES, Connection, check_versions, versions
@@ -43,6 +42,7 @@ class Runs:
     def __init__(self, address: str = "auto", cores: int = 1) -> None:
         self.cores, self.lost = cores, 0
         self._connection = Connection(address)
+        self._shared: tuple[Any, Any, list[Any]] | None = None
 
     def __enter__(self) -> Runs:
         self._connection.open(self.cores)
@@ -62,8 +62,9 @@ class Runs:
         shared: Any,
         items: Sequence[Any],
         on_end: Callable[[Any], None] | None = None,
+        watch: Callable[[], None] = lambda: None,
     ) -> Iterator[Any]:
-        """``function(shared, item)`` of every item, in their order.
+        """Yields ``function(shared, item)`` of every item, in their order.
 
         Parameters
         ----------
@@ -75,9 +76,11 @@ class Runs:
             What each run has for itself.
         on_end : callable, optional
             Gets the result of every run as it ends, in whatever order they do.
+        watch : callable, optional
+            Called several times a second; what it raises ends the runs.
         """
         results, first = {}, 0
-        for k, result in self.stream(function, shared, items):
+        for k, result in self.stream(function, shared, items, watch):
             if on_end is not None:
                 on_end(result)
             results[k] = result
@@ -90,45 +93,26 @@ class Runs:
         function: Callable[[Any, Any], Any],
         shared: Any,
         items: Iterable[Any],
-        most: int | None = None,
-        watch: Callable[[], None] | None = None,
+        watch: Callable[[], None] = lambda: None,
     ) -> Iterator[tuple[int, Any]]:
-        """The number of an item and ``function(shared, item)``, as runs end.
-
-        Parameters
-        ----------
-        function, shared, items
-            As for :meth:`map`. Items may be endless.
-        most : int, optional
-            How many runs are under way at a time; an item is taken up when there is room for it,
-            so it may depend on what came before. None: all at once, and the cluster has them wait.
-        watch : callable, optional
-            Called several times a second; what it raises ends the runs.
-        """
+        """Yields number and result of every item as runs end; parameters as for :meth:`map`."""
         ray = self._connection.ray
-        # In a list, which Ray leaves as it is: a worker that has another version must say so
-        # before it reads anything of ours.
-        place = [ray.put((function, shared))]
+        place = self._put(function, shared)
         task = ray.remote(num_cpus=self.cores, max_retries=0)(_run)
         wanted, folder = versions(), os.getcwd()
-        own: dict[int, list[Any]] = {}  # of runs that have not ended
+        own = {k: [ray.put(item)] for k, item in enumerate(items)}  # of runs that have not ended
         losses: Counter[int] = Counter()
         waiting: dict[Any, int] = {}
-        numbered = enumerate(items)
 
         def ask(k: int) -> None:
             waiting[task.remote(wanted, k, folder, place, own[k])] = k
 
         try:
-            while True:
-                for k, item in islice(numbered, None if most is None else most - len(waiting)):
-                    own[k] = [ray.put(item)]
-                    ask(k)
-                if not waiting:
-                    return
+            for k in own:
+                ask(k)
+            while waiting:
                 ready, _ = ray.wait(list(waiting), num_returns=1, timeout=_POLL)
-                if watch is not None:
-                    watch()
+                watch()
                 if not ready:
                     continue
                 k = waiting.pop(ready[0])
@@ -145,8 +129,18 @@ class Runs:
             for reference in waiting:
                 ray.cancel(reference, force=True)
 
+    def _put(self, function: Callable[[Any, Any], Any], shared: Any) -> list[Any]:
+        """Returns where workers find what runs share, which is sent once.
+
+        It stands in a list, which Ray leaves as it is: a worker of another version must say so
+        before it reads anything of ours.
+        """
+        if self._shared is None or self._shared[0] is not function or self._shared[1] is not shared:
+            self._shared = function, shared, [self._connection.ray.put((function, shared))]
+        return self._shared[2]
+
     def room(self) -> int:
-        """How many runs the cluster can make at a time, as it is now."""
+        """Returns how many runs the cluster can make at a time, as it is now."""
         return sum(cores // self.cores for cores in self._machines())
 
     def _count_loss(self, k: int, times: int, error: Exception) -> None:

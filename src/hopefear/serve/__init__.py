@@ -1,6 +1,6 @@
-"""Models behind HTTP: questions in JSON, answered in batches, and a page to try them on.
+"""Models behind HTTP: requests in JSON, answered in batches, and a page to try models on.
 
-A request is read (`questions`), waits at the desk with others (`desk`), is answered by the service
-of its model (`shelf`, `hopefear.tasks.serving`) together with those that wait for the same, and is
-counted (`counts`). `app` is the ASGI application, `server` what listens.
+A request is read (`requests`), waits in a queue (`batcher`), is answered by the service of its
+model (`registry`, `hopefear.tasks.serving`) together with others for the same model, and is
+counted (`counts`). `app` is the ASGI application, `server` runs it by uvicorn.
 """

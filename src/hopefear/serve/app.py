@@ -1,4 +1,4 @@
-"""The ASGI application: who may ask, how much, and what is answered."""
+"""The ASGI application: checks requests and answers them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from starlette.routing import Route
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
+from hopefear.serve.batcher import MAX_STEPS, BusyError, Job, RequestBatcher
 from hopefear.serve.counts import Counts
-from hopefear.serve.desk import BusyError, Desk, Job
 from hopefear.serve.openapi import document
-from hopefear.serve.questions import NUMBERS, Question, read_question
-from hopefear.serve.shelf import Shelf, UnknownModelError
+from hopefear.serve.registry import ModelRegistry, UnknownModelError
+from hopefear.serve.requests import NUMBERS, read_request
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-# What the page is made of; whoever may reach the server may have it, and it holds no data.
+# Files of the page, which are open to all: they hold no data.
 PAGE = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
@@ -38,9 +38,8 @@ PAGE = {
 }
 _OPEN = {*PAGE, "/health"}
 HEAD = 1 << 16  # bytes of a request before its body
-_SHORT = 1 << 12  # bytes of a body whose inputs are read in the loop
-_LONG = 1 << 16  # bytes of a body that is read beside the loop
-_HELD = 1 << 25  # bytes of the bodies of all that wait; read, they take up to thirty times that
+_SHORT = 1 << 12  # bytes of a body that the event loop reads; threads read longer ones
+_HELD = 1 << 25  # bytes of all bodies that wait; parsed, they take up to thirty times that
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -49,36 +48,26 @@ _HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-sto
 _PAGE_HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "no-referrer"}
 _AGAIN = {"retry-after": "1"}
 _BUSY = "too many requests wait already; try again later"
-_PAUSE = (0.1, 0.5)  # seconds before a request is sent away
+_PAUSE = (0.1, 0.5)  # seconds before a request is refused
+
+
+class _DisconnectedError(Exception):
+    """The client has closed its connection."""
 
 
 class Limits(NamedTuple):
-    """What one request may take.
+    """Limits of one request.
 
     Parameters
     ----------
     body : int
         Bytes of its body.
     seconds : float
-        Until it is answered; after that it gets an error.
+        Until it is answered; then it gets an error.
     """
 
     body: int = 1 << 20
     seconds: float = 10.0
-
-
-class Asker:
-    """A connection as the application sees it, in the ``state`` of a request's scope."""
-
-    left = False  # whether nothing more will come from it
-    lost = False  # whether nothing more can be sent to it
-    waits: asyncio.Future[Any] | None = None  # the answer
-
-    def lose(self) -> None:
-        """Give up the place of what it asked."""
-        self.left = self.lost = True
-        if self.waits is not None:
-            self.waits.cancel()
 
 
 class App:
@@ -86,34 +75,34 @@ class App:
 
     Parameters
     ----------
-    shelf : Shelf
+    registry : ModelRegistry
         The models.
-    desk : Desk
-        Where requests wait.
+    batcher : RequestBatcher
+        Answers requests.
     limits : Limits
-        What one request may take.
+        Limits of one request.
     token : str, optional
-        What requests must bear; without it only those to a name of this machine are answered, so
-        that no page on the web can ask under a name of its own.
+        Bearer token of requests. Without it only those to a name of this machine are answered, so
+        that no page on the web can send requests under a name of its own.
     counts : Counts, optional
-        Where requests are counted.
-    complain : callable, optional
-        Gets a line on every error that is ours.
+        Counts requests.
+    on_error : callable, optional
+        Gets every error that is no user's.
     """
 
     def __init__(
         self,
-        shelf: Shelf,
-        desk: Desk,
+        registry: ModelRegistry,
+        batcher: RequestBatcher,
         limits: Limits | None = None,
         *,
         token: str | None = None,
         counts: Counts | None = None,
-        complain: Callable[[BaseException], None] = lambda error: None,
+        on_error: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
-        self.shelf, self.desk, self.limits = shelf, desk, limits or Limits()
+        self.registry, self.batcher, self.limits = registry, batcher, limits or Limits()
         self.token = None if token is None else token.encode()
-        self.counts, self.complain = counts or Counts(), complain
+        self.counts, self.on_error = counts or Counts(), on_error
         self.gauges: dict[str, Callable[[], float]] = {}
         self._held = 0
         views: dict[str, Any] = {
@@ -143,18 +132,18 @@ class App:
         try:
             answer: Any = self._refusal(scope)
             if answer is None:
-                # Questions take the short way: of their time, routes would be a tenth.
-                question = path[1:] in NUMBERS
-                answer = await self._answer(scope, receive) if question else self._views
+                # Routes would take a tenth of the time of a request.
+                is_view = path[1:] not in NUMBERS
+                answer = self._views if is_view else await self._answer(path[1:], receive)
             await answer(scope, receive, watched)
         except Exception as error:
-            self.complain(error)  # Starlette has answered 500 before it passes on an error
+            self.on_error(error)  # Starlette has answered 500 before it passes on an error
         finally:
             path = path if path in self._paths else "other"
             self.counts.request(path, status, time.perf_counter() - started)
 
     def _refusal(self, scope: Any) -> Response | None:
-        """An answer to what is refused by its head alone."""
+        """Returns the answer to a request that its head alone refuses."""
         head = chain((scope["path"], scope.get("query_string", b"")), *scope["headers"])
         if sum(map(len, head)) > HEAD:  # servers bound what they wait for, not what came at once
             return _error(431, f"the head of a request has at most {HEAD:,} bytes")
@@ -186,70 +175,17 @@ class App:
             return _error(413, self._too_large())
         return None
 
-    async def _answer(self, scope: Any, receive: Any) -> Any:
-        """The answer to a question, whatever comes of it."""
-        started, size = asyncio.get_running_loop().time(), 0
-        try:
-            if not self.desk.has_room():
-                raise BusyError
-            question, size = await self._question(scope["path"][1:], receive)
-            deadline = started + self.limits.seconds
-            asker = scope.get("state", {}).get("asker", scope.get("client"))
-            return await self._ask(question, size <= _SHORT, deadline, asker)
-        except HopefearError as error:
-            return _error(404 if isinstance(error, UnknownModelError) else 400, str(error))
-        except HTTPException as error:
-            return _error(error.status_code, error.detail, error.headers)
-        except BusyError:
-            await asyncio.sleep(pause())
-            return _error(503, _BUSY, _AGAIN)
-        except Exception as error:
-            self.complain(error)
-            return _error(500, "internal error, please report it")
-        finally:
-            self._held -= size
-
-    async def _ask(self, question: Question, short: bool, deadline: float, asker: Any) -> Any:
-        loop = asyncio.get_running_loop()
-        name, service = self.shelf.find(question.model)
-        if getattr(asker, "lost", False):
-            return _error(499, "the connection was lost")  # is counted, and goes nowhere
-        if loop.time() >= deadline:
-            return self._late()
-        job = Job(name, service, question, loop.create_future(), self.limits.seconds, asker)
-        self.desk.put(job, short)
-        if isinstance(asker, Asker):
-            asker.waits = job.future
-        timer = loop.call_at(deadline, job.future.cancel)
-        try:
-            answer = await job.future
-        except asyncio.CancelledError:
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise  # the server ends
-            if getattr(asker, "lost", False):
-                return _error(499, "the connection was lost")  # is counted, and goes nowhere
-            return self._late()
-        finally:
-            timer.cancel()
-            self.desk.drop(job)
-        if isinstance(answer, Exception):
-            raise answer
-        return _Ready(answer)
-
-    async def _question(self, verb: str, receive: Any) -> tuple[Question, int]:
-        """The question in a body, and its bytes; that it comes in time, connections see to.
-
-        They count as held until the caller has answered.
-        """
-        chunks: list[bytes] = []
-        message: Any = None
+    async def _answer(self, verb: str, receive: Any) -> Any:
+        """Returns the answer to a request, or what is wrong with it."""
         size = 0
-        try:
-            more = True
+
+        async def body() -> bytes:
+            nonlocal size
+            chunks, more = [], True
             while more:
                 message = await receive()
                 if message["type"] != "http.request":
-                    raise HTTPException(400, "the body did not come whole")
+                    raise _DisconnectedError
                 chunks.append(message.get("body", b""))
                 size += len(chunks[-1])
                 self._held += len(chunks[-1])
@@ -258,29 +194,65 @@ class App:
                 if self._held > max(_HELD, self.limits.body):
                     raise BusyError
                 more = message.get("more_body", False)
-            body = b"".join(chunks)
-            chunks.clear()
-            message = None
-            if size <= _LONG:
-                return read_question(verb, body), size
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(None, read_question, verb, body), size
-        except BaseException:
+            return b"".join(chunks)
+
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                self.batcher.check_room()
+                content = await body()
+                if size <= _SHORT:
+                    job = self._job(verb, content)
+                else:
+                    loop = asyncio.get_running_loop()
+                    job = await loop.run_in_executor(self.batcher.pool, self._job, verb, content)
+                del content
+                return _Ready(await self._result(job, receive))
+        except HopefearError as error:
+            return _error(404 if isinstance(error, UnknownModelError) else 400, str(error))
+        except HTTPException as error:
+            return _error(error.status_code, error.detail, error.headers)
+        except TimeoutError:
+            words = f"no answer within {self.limits.seconds:g} s; ask for less, or later"
+            return _error(504, words, _AGAIN)
+        except _DisconnectedError:
+            return _error(499, "the connection was lost")  # is counted, and goes nowhere
+        except BusyError:
+            pass
+        except Exception as error:
+            self.on_error(error)
+            return _error(500, "internal error, please report it")
+        finally:
             self._held -= size
+        await asyncio.sleep(pause())
+        return _error(503, _BUSY, _AGAIN)
+
+    def _job(self, verb: str, body: bytes) -> Job:
+        """Reads a request and its inputs."""
+        request = read_request(verb, body)
+        name, service = self.registry.find(request.model)
+        # At the usual pace, half of the time is enough.
+        max_steps = min(MAX_STEPS, int(MAX_STEPS * self.limits.seconds / 2))
+        return Job(name, service, request, max_steps)
+
+    async def _result(self, job: Job, receive: Any) -> bytes:
+        """Returns the answer as JSON; the request is given up where its client disconnects."""
+        answer = self.batcher.submit(job)
+        disconnected = asyncio.ensure_future(receive())
+        disconnected.add_done_callback(lambda _: answer.cancel())
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            if disconnected.done():
+                raise _DisconnectedError from None
             raise
         finally:
-            chunks.clear()  # errors keep this frame, for as long as those sent away wait
-            message = None
-
-    def _late(self) -> Response:
-        words = f"no answer within {self.limits.seconds:g} s; ask for less, or later"
-        return _error(504, words, _AGAIN)
+            disconnected.cancel()
 
     def _too_large(self) -> str:
         return f"a body has at most {self.limits.body:,} bytes; send several requests"
 
     async def _models(self, request: Request) -> Response:
-        services = self.shelf.services
+        services = self.registry.services
         return _json({"models": [{"name": n, **one.facts()} for n, one in services.items()]})
 
     async def _health(self, request: Request) -> Response:
@@ -288,12 +260,15 @@ class App:
 
     async def _metrics(self, request: Request) -> Response:
         gauges = {name: float(value()) for name, value in self.gauges.items()}
-        gauges |= {"hopefear_waiting": len(self.desk), "hopefear_models": len(self.shelf.services)}
+        gauges |= {
+            "hopefear_waiting": len(self.batcher),
+            "hopefear_models": len(self.registry.services),
+        }
         return Response(self.counts.text(gauges), media_type="text/plain; version=0.0.4")
 
 
 class _Ready:
-    """JSON that is sent as it is; a Response would look through headers of its own."""
+    """JSON that is sent as it is, faster than by a Response."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -306,16 +281,15 @@ class _Ready:
 
 
 def pause() -> float:
-    """Seconds after which a request is sent away.
+    """Returns seconds after which a request is refused.
 
-    Who asks again at once would take the time of those who are answered; and who was sent away
-    together shall not come back together.
+    Clients that ask again at once would take the time of others; random pauses spread them.
     """
     return random.uniform(*_PAUSE)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is of this machine alone.
+    """Whether a name or address reaches this machine alone.
 
     >>> [is_loopback(host) for host in ("localhost", "127.0.0.2", "::1", "0.0.0.0")]
     [True, True, True, False]
@@ -347,7 +321,7 @@ def _refused(request: Request, error: HTTPException) -> Response:
 
 @cache
 def resource(name: str) -> bytes:
-    """A file that comes with the package."""
+    """Returns a file of the page."""
     return (files("hopefear.serve") / "page" / name).read_bytes()
 
 

@@ -1,9 +1,8 @@
-"""What the server has done so far, as Prometheus reads it."""
+"""Counters of the server in the text format of Prometheus."""
 
 from __future__ import annotations
 
 import bisect
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -30,23 +29,21 @@ class Counts:
         self._times: dict[str, list[int]] = {}
         self._seconds: Counter[str] = Counter()
         self._batches = self._inputs = 0
-        self._lock = threading.Lock()
 
     def request(self, path: str, status: int, seconds: float) -> None:
-        """Count a response, and how long it took from the request's head on."""
+        """Counts a response and its seconds since the head of the request."""
         self.requests[path, status] += 1
         times = self._times.setdefault(path, [0] * (len(BOUNDS) + 1))
         times[bisect.bisect_left(BOUNDS, seconds)] += 1
         self._seconds[path] += seconds  # type: ignore[assignment]
 
     def batch(self, inputs: int) -> None:
-        """Count inputs that were answered together; from any thread."""
-        with self._lock:
-            self._batches += 1
-            self._inputs += inputs
+        """Counts a batch of inputs."""
+        self._batches += 1
+        self._inputs += inputs
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """All of it in Prometheus' text format, with numbers that go up and down."""
+        """Returns all counters, and gauges by name."""
         return "\n".join(self._lines(gauges)) + "\n"
 
     def _lines(self, gauges: Mapping[str, float]) -> Iterator[str]:

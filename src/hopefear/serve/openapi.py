@@ -1,4 +1,4 @@
-"""What the server takes and gives, as OpenAPI describes it."""
+"""Description of requests and answers, as OpenAPI has it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from hopefear import __version__
-from hopefear.serve.questions import MOST_INPUTS, NUMBERS
+from hopefear.serve.requests import MAX_INPUTS, NUMBERS
 
 Schema = dict[str, Any]
 
 _TEXT, _NUMBER, _WHOLE = {"type": "string"}, {"type": "number"}, {"type": "integer"}
-_QUESTIONS = {
+_REQUESTS = {
     "predict": ("The best output of every input", "Output"),
     "nbest": ("The n best outputs of every input, with probabilities", "Ranking"),
     "explain": ("What made answers beat the runners-up", "Reasons"),
@@ -28,11 +28,11 @@ _VIEWS = {
     "/health": ("Whether it answers", "application/json"),
     "/metrics": ("Counts and times, for Prometheus", "text/plain"),
 }
-_ERRORS = ("400", "401", "403", "404", "408", "413", "415", "500", "503", "504")
+_ERRORS = ("400", "401", "403", "404", "408", "413", "415", "431", "500", "503", "504")
 
 
 def document() -> dict[str, Any]:
-    """The document.
+    """Returns the document.
 
     >>> sorted(document()["paths"])
     ['/explain', '/health', '/metrics', '/models', '/nbest', '/predict']
@@ -60,7 +60,7 @@ def document() -> dict[str, Any]:
         "Ranking": _object({"sentences": _list(ranked), "outputs": _list(_object(choice))}),
         "Reasons": _object({"reasons": _list(_object({**spoken, **why, "features": features}))}),
     }
-    paths: Schema = {f"/{verb}": _question(verb, *facts) for verb, facts in _QUESTIONS.items()}
+    paths: Schema = {f"/{verb}": _request(verb, *facts) for verb, facts in _REQUESTS.items()}
     for path, (words, kind) in _VIEWS.items():
         answer = {"description": words, "content": {kind: {"schema": {}}}}
         paths[path] = {"get": {"summary": words, "responses": {"200": answer}}}
@@ -76,11 +76,11 @@ def document() -> dict[str, Any]:
     }
 
 
-def _question(verb: str, words: str, output: str) -> Schema:
+def _request(verb: str, words: str, output: str) -> Schema:
     fields: Schema = {
         "model": {**_TEXT, "description": "Its name; may be left out where there is one model."},
         "input": {"description": "A text, or what GET /models says that the model reads."},
-        "inputs": {**_list({}), "minItems": 1, "maxItems": MOST_INPUTS},
+        "inputs": {**_list({}), "minItems": 1, "maxItems": MAX_INPUTS},
     }
     for name, (least, most, usual) in NUMBERS[verb].items():
         kind = _WHOLE if isinstance(least, int) else _NUMBER

@@ -1,4 +1,4 @@
-"""What listens: uvicorn, with bounds for connections that are slow, many or half closed."""
+"""Runs the application by uvicorn, with limits for slow and for many connections."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from h11 import IDLE, SEND_BODY
@@ -16,32 +17,30 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hopefear.errors import HopefearError
-from hopefear.serve.app import HEAD, App, Asker
+from hopefear.serve.app import HEAD, App
 
 _IDLE = 15  # seconds that a connection may wait for its next request
 _FILES = 64  # descriptors that are no connections
-# Threads that compute give way to the loop this soon, in seconds; Python's own 5 ms are felt.
+# Seconds until threads give way to the event loop; Python's default of 5 ms delays answers.
 _SWITCH = 0.0005
 
 
-class Connection(H11Protocol):
+class LimitedConnection(H11Protocol):
     """A connection whose requests must come in time; uvicorn bounds their heads and trailers.
 
-    ``most`` and ``seconds`` are set on a subclass: connections at once, and the time that a request
-    has to arrive, and an answer to be read.
+    A subclass sets ``max_connections`` and ``seconds``, which a request has to arrive, and an
+    answer to be read.
     """
 
-    most: int
+    max_connections: int
     seconds: float
-    _clock: asyncio.TimerHandle | None = None
+    _arriving: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._asker = Asker()
-        self.app_state = {"asker": self._asker}  # uvicorn copies it into each request's scope
-        self._clock = self.loop.call_later(self.seconds, self._late)
-        if len(self.connections) > self.most:
+        self._arriving = self.loop.call_later(self.seconds, self._late)
+        if len(self.connections) > self.max_connections:
             self._end(b"503 Service Unavailable", b"too many connections")
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -49,26 +48,16 @@ class Connection(H11Protocol):
         self._unset_keepalive_if_required()
         if self._unread is not None:
             self._unread.cancel()
-        self._asker.lose()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
         super().handle_events()
-        # The clock runs from the first byte of a request to its last one.
+        # The time runs from the first byte of a request to its last.
         state = self.conn.their_state
         if state is not SEND_BODY and not (state is IDLE and self.conn.trailing_data[0]):
             self._stop()
-        elif self._clock is None:
-            self._clock = self.loop.call_later(self.seconds, self._late)
-
-    def eof_received(self) -> Any:  # true: asyncio leaves the connection open
-        # Who has said everything may still listen.
-        asked = self.cycle is not None and not self.cycle.response_complete
-        if asked and not self.cycle.more_body:
-            self.cycle.keep_alive = False
-            self._asker.left = True
-            return True
-        return False
+        elif self._arriving is None:
+            self._arriving = self.loop.call_later(self.seconds, self._late)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -91,17 +80,17 @@ class Connection(H11Protocol):
             self._end(b"400 Bad Request", b"this is no HTTP request")
 
     def _stop(self) -> None:
-        if self._clock is not None:
-            self._clock.cancel()
-            self._clock = None
+        if self._arriving is not None:
+            self._arriving.cancel()
+            self._arriving = None
 
     def _late(self) -> None:
-        self._clock = None
+        self._arriving = None
         if not self.transport.is_closing():
             self._end(b"408 Request Timeout", b"the request did not come in time")
 
     def _end(self, status: bytes, words: bytes) -> None:
-        """Say why, unless an answer has begun, and hang up."""
+        """Sends the reason, unless an answer has begun, and closes the connection."""
         cycle = self.cycle
         if cycle is not None and cycle.response_started and not cycle.response_complete:
             self.transport.abort()
@@ -113,16 +102,51 @@ class Connection(H11Protocol):
         self.transport.close()
 
 
-class _Quiet(Server):
-    """uvicorn's server without its signals: ours end it well, and say so."""
+class _Server(Server):
+    """uvicorn's server; signals end it with status 0, and SIGHUP reloads models.
+
+    Parameters
+    ----------
+    config : Config
+        Settings of uvicorn.
+    on_ready : callable
+        Called when requests are answered.
+    on_reload : callable
+        Called in a thread after SIGHUP.
+    """
+
+    def __init__(
+        self, config: Config, on_ready: Callable[[], None], on_reload: Callable[[], None]
+    ) -> None:
+        super().__init__(config)
+        self.should_exit = False
+        self._on_ready, self._on_reload = on_ready, on_reload
+        self._reloads = ThreadPoolExecutor(1)  # one after another
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_ready()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            if self.should_exit:
+                self.force_exit = True
+            self.should_exit = True
+
+        handlers: dict[str, Callable[[], Any]] = {"SIGINT": stop, "SIGTERM": stop}
+        handlers["SIGHUP"] = lambda: self._reloads.submit(self._on_reload)
+        for name, handler in handlers.items():
+            if hasattr(signal, name):
+                with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.add_signal_handler(getattr(signal, name), handler)
         yield
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections; port 0 finds a free one."""
+    """Returns a socket that takes connections; port 0 finds a free one."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With its protocol named, loops send small packets at once.
     taken = socket.socket(kind, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -140,32 +164,32 @@ def listen(host: str, port: int) -> socket.socket:
 
 def run(
     app: App,
-    taken: socket.socket,
+    listening: socket.socket,
     *,
-    connections: int = 1000,
+    max_connections: int = 1000,
     on_ready: Callable[[], None] = lambda: None,
     on_reload: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answer requests until SIGINT or SIGTERM; what has been asked by then is answered.
+    """Answers requests until SIGINT or SIGTERM; those that came by then are answered.
 
     Parameters
     ----------
     app : App
-        What answers.
-    taken : socket
-        Where to listen.
-    connections : int
-        How many there may be at once.
+        The application.
+    listening : socket
+        That takes connections.
+    max_connections : int
+        Connections at once.
     on_ready : callable
-        Is called when requests are answered.
+        Called when requests are answered.
     on_reload : callable
-        Is called in a thread of its own after SIGHUP.
+        Called in a thread after SIGHUP.
     """
     seconds = app.limits.seconds
-    bounds = {"most": _with_files(connections), "seconds": seconds}
+    limits = {"max_connections": _with_files(max_connections), "seconds": seconds}
     config = Config(
         app,
-        http=type("BoundedConnection", (Connection,), bounds),
+        http=type("Connection", (LimitedConnection,), limits),
         h11_max_incomplete_event_size=HEAD,
         loop="auto",
         ws="none",
@@ -175,63 +199,26 @@ def run(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        backlog=min(2048, connections),
+        backlog=min(2048, max_connections),
         timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=int(seconds) + 1,
     )
-    # Its lines are about requests that others sent; ours are written by the application.
+    # Their lines are about what clients send; the application writes those about its own errors.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
-    server = _Quiet(config)
+    server = _Server(config, on_ready, on_reload)
     app.gauges["hopefear_connections"] = lambda: len(server.server_state.connections)
-    before = sys.getswitchinterval()
+    interval = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH)
     try:
-        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-            runner.run(_served(server, taken, on_ready, on_reload))
+        server.run([listening])
     finally:
-        sys.setswitchinterval(before)
-        app.desk.close()
-
-
-async def _served(
-    server: Server,
-    taken: socket.socket,
-    on_ready: Callable[[], None],
-    on_reload: Callable[[], None],
-) -> None:
-    loop = asyncio.get_running_loop()
-    turn = asyncio.Lock()
-
-    def stop() -> None:
-        server.force_exit, server.should_exit = server.should_exit, True
-
-    async def reload() -> None:
-        async with turn:  # one after another
-            await loop.run_in_executor(None, on_reload)
-
-    tasks: set[asyncio.Task[None]] = set()
-
-    def hang_up() -> None:
-        task = loop.create_task(reload())
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
-    handlers = {"SIGINT": stop, "SIGTERM": stop, "SIGHUP": hang_up}
-    for name, handler in handlers.items():
-        if hasattr(signal, name):
-            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-                loop.add_signal_handler(getattr(signal, name), handler)
-    serving = loop.create_task(server.serve([taken]))
-    while not server.started and not serving.done():
-        await asyncio.sleep(0.01)
-    if server.started:
-        on_ready()
-    await serving
+        sys.setswitchinterval(interval)
+        app.batcher.close()
 
 
 def _with_files(connections: int) -> int:
-    """As many connections as asked for, or as the system lets this process have."""
+    """Returns the connections that the system lets this process have, at most those wanted."""
     try:
         import resource
     except ImportError:  # not on Windows

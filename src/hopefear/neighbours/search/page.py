@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from hopefear.neighbours.search.study import Finding, Search
 from hopefear.report import Page, Plot
+from hopefear.training.stopping import sign_of
 
 _TITLES = {"nonzeros": "non-zero weights kept", "seconds": "seconds of learning"}
 
 
 def heads(metric: str) -> list[str]:
-    """Heads of the table of trials."""
+    """Returns the heads of the table of trials."""
     return ["trial", "learner", "parameters", metric, "non-zeros", "seconds", "passes", "ended"]
 
 
 def row(finding: Finding) -> list[Any]:
-    """A trial as a row of that table.
+    """Returns a trial as a row of that table.
 
     >>> row(Finding(3, "pa", {"C": 0.5}, "pruned", passes=2))
     [3, 'pa', 'C=0.5', None, None, None, 2, 'pruned']
@@ -38,7 +41,7 @@ def row(finding: Finding) -> list[Any]:
 
 
 def in_words(params: Mapping[str, Any]) -> str:
-    """Parameters as they are typed.
+    """Returns parameters as they are typed.
 
     >>> in_words({"rate": "0.5x", "n": 5})
     'rate=0.5x n=5'
@@ -47,18 +50,18 @@ def in_words(params: Mapping[str, Any]) -> str:
 
 
 def write_page(path: str, search: Search, study: Any, title: str, about: str) -> None:
-    """Write the page; one HTML file that needs nothing else."""
+    """Writes the page; one HTML file that needs nothing else."""
     findings, metric = search.findings(study), search.plan.metric
     signature = json.dumps(search.signature(), ensure_ascii=False, default=str)
     page = Page(title, about, signature=signature)
     page.section("Results").text(
         f"{len(findings)} trials have ended. The best by {search.objectives[0]} is trial "
-        f"{search.best(findings).number}; `default` marks the parameters that a recipe has."
+        f"{search.best(study).number}; `default` marks the parameters that a recipe has."
     )
-    front = search.front(findings)
+    front = search.front(study)
     page.table(heads(metric), [row(finding) for finding in front], "Trials that no other beats.")
     page.figures(_plots(search, findings, front))
-    shares = importances(search, findings)
+    shares = importances(search, study)
     if shares:
         page.section("Which parameters mattered").text(
             "Shares of what tells the better trials of a learner from all of them (PED-ANOVA of "
@@ -73,7 +76,7 @@ def write_page(path: str, search: Search, study: Any, title: str, about: str) ->
 
 
 def _plots(search: Search, findings: Sequence[Finding], front: Sequence[Finding]) -> list[Plot]:
-    """Quality against sparsity and time, and how the best rose."""
+    """Returns quality against sparsity and time, and the best score so far."""
     labels = [each.label for each in search.candidates]
     complete = [finding for finding in findings if finding.state == "complete"]
     plots = []
@@ -90,46 +93,31 @@ def _plots(search: Search, findings: Sequence[Finding], front: Sequence[Finding]
             plot.line(x, [f.quality or 0.0 for f in ends], "front", look=len(labels))
         plots.append(plot)
     rising = Plot("The best so far", "trial", search.plan.metric)
-    best = [search.best(complete[: k + 1]).quality or 0.0 for k in range(len(complete))]
+    better = max if sign_of(search.plan.metric) > 0 else min
+    best = list(accumulate((f.quality or 0.0 for f in complete), better))
     rising.step([finding.number for finding in complete], best, "best")
     return [*plots, rising]
 
 
-def importances(search: Search, findings: Sequence[Finding]) -> list[tuple[str, str, float]]:
-    """(learner, parameter, share), largest first; only where there are trials enough."""
+def importances(search: Search, study: Any) -> list[tuple[str, str, float]]:
+    """Returns (learner, parameter, share), largest first; only where there are trials enough."""
     import optuna
 
-    from hopefear.neighbours.search.study import _quiet
-    from hopefear.training.stopping import sign_of
-
+    complete = [f for f in search.findings(study) if f.state == "complete"]
+    sign = -sign_of(search.plan.metric)
+    losses = {finding.number: sign * (finding.quality or 0.0) for finding in complete}
     shares = []
     for each in search.candidates:
-        some = [f for f in findings if f.state == "complete" and f.learner == each.label]
-        if len(some) < 8 or len(each.space) < 2:
+        if sum(f.learner == each.label for f in complete) < 8 or len(each.space) < 2:
             continue
-        with _quiet(optuna):
-            higher = sign_of(search.plan.metric) > 0
-            study = optuna.create_study(direction="maximize" if higher else "minimize")
-            for finding in some:
-                study.add_trial(_frozen(optuna, each, finding))
-            evaluator = optuna.importance.PedAnovaImportanceEvaluator()
-            table = optuna.importance.get_param_importances(study, evaluator=evaluator)
-        shares += [(each.label, name, float(share)) for name, share in table.items()]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            table = optuna.importance.get_param_importances(
+                study,
+                evaluator=optuna.importance.PedAnovaImportanceEvaluator(),
+                params=[f"{each.label} {name}" for name in each.space],
+                target=lambda trial: losses[trial.number],  # lower is better
+            )
+        names = {f"{each.label} {name}": name for name in each.space}
+        shares += [(each.label, names[key], float(share)) for key, share in table.items()]
     return shares
-
-
-def _frozen(optuna: Any, candidate: Any, finding: Finding) -> Any:
-    """A trial of one learner alone, as Optuna has it."""
-    kinds = optuna.distributions
-    distributions, params = {}, {}
-    for name, part in candidate.space.items():
-        if hasattr(part, "values"):
-            distributions[name] = kinds.CategoricalDistribution(part.values)
-        elif part.whole:
-            distributions[name] = kinds.IntDistribution(int(part.low), int(part.high), part.log)
-        else:
-            distributions[name] = kinds.FloatDistribution(part.low, part.high, part.log)
-        params[name] = part.place(finding.params[name])
-    return optuna.trial.create_trial(
-        params=params, distributions=distributions, value=finding.quality
-    )

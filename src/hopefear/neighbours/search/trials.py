@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,11 +11,9 @@ import numpy as np
 from hopefear.errors import HopefearError
 from hopefear.recipes.spaces import Dimension
 from hopefear.tasks.base import train
-from hopefear.training.loop import LearningWarning
 from hopefear.training.stopping import Stopping, sign_of
 
-_PIECES = 20  # of a pass, between which an interrupt is heeded
-STEPS = 100_000  # steps between the first passes of two folds
+_PIECES = 20  # of an epoch, between which an interrupt is heeded
 
 
 class Split(NamedTuple):
@@ -81,17 +78,16 @@ def measure(
     candidate: Candidate,
     params: Mapping[str, Any],
     plan: Plan,
-    see: Callable[[int, float], None],
+    see: Callable[[int, int, float], None],
 ) -> Measure:
-    """Train and score; of folds the mean.
+    """Trains and scores; of folds the mean.
 
     Parameters
     ----------
     candidate, params, plan
         The learner, what is tried of its parameters, and how it is trained.
     see : callable
-        Gets a number of the step and the score after every pass; it may raise to end the trial.
-        Steps of equal numbers are the same pass on the same fold, so they can be compared.
+        Gets fold, epoch and score after every epoch; it may raise to end the trial.
     """
     runs = []
     for k, split in enumerate(candidate.splits):
@@ -100,26 +96,24 @@ def measure(
         def follow(event: dict[str, Any], k: int = k, events: list[Any] = events) -> None:
             if "dev" in event:
                 events.append(event)
-                see(k * STEPS + event["epoch"], event["dev"][plan.metric])
+                see(k, int(event["epoch"]), event["dev"][plan.metric])
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LearningWarning)  # the score tells enough
-            train(
-                candidate.task,
-                split.data,
-                candidate.learner,
-                {**candidate.fixed, **params},
-                epochs=plan.epochs,
-                seed=plan.seed,
-                shuffle=plan.shuffle,
-                dev=split.dev,
-                stopping=Stopping(plan.metric, plan.patience),
-                on_event=[follow],
-                pieces=_PIECES,
-                n_jobs=plan.n_jobs,
-                calibrate=False,
-                final=True,
-            )
+        train(
+            candidate.task,
+            split.data,
+            candidate.learner,
+            {**candidate.fixed, **params},
+            epochs=plan.epochs,
+            seed=plan.seed,
+            shuffle=plan.shuffle,
+            dev=split.dev,
+            stopping=Stopping(plan.metric, plan.patience),
+            on_event=[follow],
+            pieces=_PIECES,
+            n_jobs=plan.n_jobs,
+            calibrate=False,
+            final=True,
+        )
         runs.append(events)
     return _summed(runs, plan.metric)
 
@@ -145,7 +139,7 @@ def _learning_time(times: list[float], passes: int) -> float:
 
 
 def folds(data: Any, k: int, seed: int) -> list[Split]:
-    """Deal the examples to k parts; each is held out once.
+    """Deals the examples to k parts; each is held out once.
 
     Examples
     --------

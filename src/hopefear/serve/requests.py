@@ -1,4 +1,4 @@
-"""Bodies of requests: what may stand in them, and what is said of everything else."""
+"""Reads the bodies of requests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from hopefear.errors import HopefearError
 
-MOST_INPUTS = 1000  # of one request
-# Numbers that a question may have: the least, the most, and the one unless said. They are whole
-# where their bounds are.
+MAX_INPUTS = 1000  # of one request
+# Numbers that a request may have: least, most and default. They are whole where their bounds are.
 NUMBERS: dict[str, dict[str, tuple[float, float, float | None]]] = {
     "predict": {"unknown": (0.0, 1.0, None)},
     "nbest": {"n": (1, 100, 5)},
@@ -18,21 +17,21 @@ NUMBERS: dict[str, dict[str, tuple[float, float, float | None]]] = {
 }
 
 
-class Question(NamedTuple):
-    """What a request asks."""
+class Request(NamedTuple):
+    """A request, its inputs not read yet."""
 
     verb: str
     model: str | None
-    values: list[Any]  # the inputs, not read yet
+    values: list[Any]  # the inputs
     single: bool  # whether it has one input, and wants one output
     numbers: tuple[tuple[str, Any], ...]  # by name, and the label of those below ``unknown``
 
 
-def read_question(verb: str, body: bytes) -> Question:
-    """The question in a body; HopefearError where it is none.
+def read_request(verb: str, body: bytes) -> Request:
+    """Returns the request in a body; HopefearError says what is wrong with it.
 
-    >>> read_question("nbest", b'{"input": "It rains", "n": 2}')
-    Question(verb='nbest', model=None, values=['It rains'], single=True, numbers=(('n', 2),))
+    >>> read_request("nbest", b'{"input": "It rains", "n": 2}')
+    Request(verb='nbest', model=None, values=['It rains'], single=True, numbers=(('n', 2),))
     """
     fields = _parsed(body)
     known = ("model", "input", "inputs", *NUMBERS[verb])
@@ -47,12 +46,12 @@ def read_question(verb: str, body: bytes) -> Question:
     if model is not None and not isinstance(model, str):
         raise HopefearError(f"model is a name, not {model!r:.60}")
     if ("input" in fields) == ("inputs" in fields):
-        raise HopefearError("a question has either input, for one answer, or inputs, a list")
+        raise HopefearError("a request has either input, for one answer, or inputs, a list")
     single = "input" in fields
     values = [fields["input"]] if single else fields["inputs"]
-    if not isinstance(values, list) or not 1 <= len(values) <= MOST_INPUTS:
+    if not isinstance(values, list) or not 1 <= len(values) <= MAX_INPUTS:
         found = f"{len(values):,}" if isinstance(values, list) else f"{values!r:.60}"
-        raise HopefearError(f"inputs is a list of 1 to {MOST_INPUTS:,} inputs, not {found}")
+        raise HopefearError(f"inputs is a list of 1 to {MAX_INPUTS:,} inputs, not {found}")
     numbers: dict[str, Any] = {}
     for name, (least, most, usual) in NUMBERS[verb].items():
         value = usual if fields.get(name) is None else fields[name]
@@ -70,7 +69,7 @@ def read_question(verb: str, body: bytes) -> Question:
                 f"unknown_label is a text beside unknown, a number, not {label!r:.60}"
             )
         numbers["unknown_label"] = label
-    return Question(verb, model, values, single, tuple(numbers.items()))
+    return Request(verb, model, values, single, tuple(numbers.items()))
 
 
 def _parsed(body: bytes) -> Any:

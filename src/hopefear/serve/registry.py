@@ -1,4 +1,4 @@
-"""The models that are served, by name; a new version takes the place of an old one at once."""
+"""Registry of the models that are served, by name."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class UnknownModelError(HopefearError):
     """A request names a model that is not served."""
 
 
-class Shelf:
-    """Services of models, loaded from their files.
+class ModelRegistry:
+    """Models loaded from their files; a new version takes the place of an old one at once.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ class Shelf:
 
     Examples
     --------
-    >>> list(Shelf(["models/ner.model", "pos.model"]).paths)
+    >>> list(ModelRegistry(["models/ner.model", "pos.model"]).paths)
     ['ner', 'pos']
-    >>> list(Shelf(["new/ner.model", "old/ner.model"]).paths)
+    >>> list(ModelRegistry(["new/ner.model", "old/ner.model"]).paths)
     ['new/ner.model', 'old/ner.model']
     """
 
@@ -47,10 +47,10 @@ class Shelf:
         self.services: dict[str, Any] = {}
 
     def load(self, on_failure: Callable[[HopefearError], None] | None = None) -> None:
-        """Read all files and put their models in the place of those before, all at once.
+        """Reads all files and replaces all models at once.
 
-        Without ``on_failure`` any error ends it. With it, what cannot be read is told, and its old
-        version stays.
+        Without ``on_failure`` any error ends it. With it, ``on_failure`` gets the error, and the
+        old version of the model stays.
         """
         services = {}
         try:
@@ -58,7 +58,7 @@ class Shelf:
         except (HopefearError, OSError) as error:
             if on_failure is None:
                 raise
-            on_failure(_told(error, self.tagger or ""))
+            on_failure(_load_error(error, self.tagger or ""))
             return
         for name, path in self.paths.items():
             try:
@@ -66,16 +66,16 @@ class Shelf:
             except (HopefearError, OSError) as error:
                 if on_failure is None:
                     raise
-                on_failure(_told(error, path))
+                on_failure(_load_error(error, path))
                 services[name] = self.services[name]
         self.services = services
-        # What stays need not be looked through for garbage again: that takes a tenth of a second.
+        # Collecting what stays would take a tenth of a second each time.
         gc.unfreeze()
         gc.collect()
         gc.freeze()
 
     def find(self, name: str | None) -> tuple[str, Any]:
-        """A model by name; the only one where none is named."""
+        """Returns name and service of a model; of the only one where ``name`` is None."""
         services = self.services
         if name is None:
             if len(services) > 1:
@@ -88,7 +88,7 @@ class Shelf:
         return name, services[name]
 
 
-def _told(error: Exception, path: str) -> HopefearError:
+def _load_error(error: Exception, path: str) -> HopefearError:
     reason = getattr(error, "strerror", None) or str(error)
     return HopefearError(f"{path} is not loaded, the model before it stays: {reason}")
 
@@ -103,10 +103,10 @@ def _tagger(path: str) -> Any:
 
 
 def _warm(service: Any) -> Any:
-    """The service after its first answers, for which kernels are compiled or loaded."""
+    """Returns the service after its first answers, which compile or load kernels."""
     example = service.read(service.example)
     service.predict([example])
-    # Votes have no reasons, and some searches no n best: then requests are told so.
+    # Votes have no reasons, and some searches no n best: requests then get the error.
     with contextlib.suppress(HopefearError):
         service.nbest([example], 2)
     with contextlib.suppress(HopefearError):
