@@ -15,12 +15,11 @@ from hopefear.metrics import (
     Tagging,
     best_temperature,
     chunk_scores,
-    compare_taggings,
+    compare_outputs,
     fit_temperature,
     label_confusion,
     reliability,
     span_errors,
-    tagging_counts,
     unknown_word_accuracy,
     unknown_words,
 )
@@ -80,7 +79,7 @@ def spans_of(labels):
 def test_counts_equal_sets_of_spans(pairs):
     gold = [[a for a, _ in s] for s in pairs]
     output = [[b for _, b in s] for s in pairs]
-    counts = tagging_counts(gold, output)
+    counts = Tagging().statistics(gold, output)
     for row, one, two in zip(counts, gold, output, strict=True):
         a, b = spans_of(one), spans_of(two)
         right = sum(x == y for x, y in zip(one, two, strict=True))
@@ -89,7 +88,7 @@ def test_counts_equal_sets_of_spans(pairs):
             len(a & b), len(b), len(a), right, len(one), whole, int(len(one) > 0)
         ]  # fmt: skip
     scores = chunk_scores(gold, output)
-    assert np.array_equal(scores.stats, counts.sum(axis=0))
+    assert np.array_equal(scores.statistics, counts)
     assert np.array_equal(scores.counts.sum(axis=0), counts.sum(axis=0)[:3])
 
 
@@ -99,7 +98,7 @@ def test_span_errors_account_for_every_span(pairs):
     gold = [[a for a, _ in s] for s in pairs]
     output = [[b for _, b in s] for s in pairs]
     found = span_errors(gold, output)
-    correct, n_output, n_gold = tagging_counts(gold, output).sum(axis=0)[:3]
+    correct, n_output, n_gold = Tagging().statistics(gold, output).sum(axis=0)[:3]
     assert found.correct == correct
     assert n_gold == found.correct + found.type + found.bounds + found.both + found.missed
     touching = spurious = 0
@@ -160,7 +159,7 @@ def test_no_tokens():
 
 def test_values_of_many_sums_at_once():
     metric = Tagging()
-    rows = tagging_counts(*recorded("random-bio"))
+    rows = Tagging().statistics(*recorded("random-bio"))
     sums = np.stack([rows[:30].sum(axis=0), rows.sum(axis=0)])
     many = metric.scores(sums)
     for i in range(2):
@@ -181,15 +180,15 @@ def test_comparison_finds_a_real_difference_and_no_false_one(metric):
         return found
 
     good, bad, alike = wrong(0.05), wrong(0.25), wrong(0.05)
-    settings_ = {"labels": LABELS, "metric": metric, "samples": 500}
-    clear = compare_taggings(gold, good, bad, starts, **settings_)
+    settings_ = {"score": metric, "samples": 500}
+    clear = compare_outputs(Tagging(), gold, good, bad, starts, LABELS, **settings_)
     assert clear["p_bootstrap"] < 0.01 and clear["p_randomisation"] < 0.01
     assert 0.0 < clear["low"] < clear["difference"] < clear["high"]
-    assert clear == compare_taggings(gold, good, bad, starts, **settings_)
-    none = compare_taggings(gold, good, alike, starts, **settings_)
+    assert clear == compare_outputs(Tagging(), gold, good, bad, starts, LABELS, **settings_)
+    none = compare_outputs(Tagging(), gold, good, alike, starts, LABELS, **settings_)
     assert none["p_bootstrap"] > 0.05 and none["p_randomisation"] > 0.05
     assert clear["first"] == Tagging().scores(
-        Tagging().stats(gold, good, starts, LABELS)
+        Tagging().total(gold, good, starts, LABELS)
     )[metric]  # fmt: skip
 
 
@@ -214,7 +213,10 @@ def test_confusion_and_unknown_words():
         (lambda: chunk_scores(np.array([0]), np.array([0])), "need the names"),
         (lambda: chunk_scores(np.array([0]), np.array([-1]), labels=["O"]), "position -1"),
         (lambda: chunk_scores(["O"], ["O"], reading="x"), "no reading 'x'"),
-        (lambda: compare_taggings(["O"], ["O"], ["O"], metric="bleu"), "no tagging score 'bleu'"),
+        (
+            lambda: compare_outputs(Tagging(), ["O"], ["O"], ["O"], score="bleu"),
+            "tagging.* has no score 'bleu'; it has accuracy, f1",
+        ),
         (lambda: unknown_word_accuracy(["N"], ["N"], [1]), "one true or false each"),
         (lambda: reliability([1.5], [True]), "probability 0 is 1.5"),
         (lambda: reliability([0.5], [True, False]), "do not pair up"),

@@ -164,7 +164,7 @@ def evaluate(
     gold, output = judged(bank, codes, model.labels)
     metric = Dependencies(bool(model.labels))
     score = Score("LAS", "las") if model.labels else Score("UAS", "uas")
-    sample = Sample(metric, metric.rows(gold, output), score)
+    sample = Sample(metric, metric.statistics(gold, output), score)
     facts: dict[str, Any] = dict.fromkeys(READ_BY)
     facts |= metric.scores(sample.rows.sum(axis=0))
     for name in ("uas", "las"):

@@ -388,7 +388,7 @@ class Tokens(Corpus):
         from hopefear.tasks.tag.task import scores
 
         tags, rows = model.decoder(n_jobs=self.jobs).best(test.rows), test.rows
-        stats = self.tester().rows(rows.labels, tags, rows.starts, test.labels)
+        stats = self.tester().statistics(rows.labels, tags, rows.starts, test.labels)
         return scores(test, tags, self.schemes.model), stats
 
     @property
