@@ -15,7 +15,6 @@ from hopefear.metrics.dependencies import (
     CONTENT,
     FEATURES,
     FUNCTIONAL,
-    READ_BY,
     Dependencies,
     Trees,
     tree_errors,
@@ -174,7 +173,7 @@ def test_perfect_trees_score_a_hundred_and_nothing_scores_nothing() -> None:
     trees = Trees.of(synthetic_treebank(30, seed=5))
     metric = Dependencies()
     scores = metric.scores(metric.total(trees, trees))
-    assert all(scores[name] == 100.0 for name in READ_BY)
+    assert all(scores[name] == 100.0 for name in Dependencies.reads)
     empty = Trees([0, 0], [])
     assert all(value == 0 for value in metric.scores(metric.total(empty, empty)).values())
     dots = Trees([0, 1], [0], ["punct"], ["."])
@@ -196,7 +195,7 @@ def test_many_sums_at_once_and_parts_that_add_up() -> None:
 
 
 def test_which_scores_there_are() -> None:
-    assert set(Dependencies().names()) == set(READ_BY)
+    assert set(Dependencies().names()) == set(Dependencies.reads)
     assert not {"clas", "mlas", "las_universal"} & set(Dependencies(universal=False).names())
     bare = Dependencies(labelled=False)
     assert bare.names() == ("uas", "uas_nopunct", "trees", "trees_nopunct", "roots")

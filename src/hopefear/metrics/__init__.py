@@ -10,7 +10,6 @@ from hopefear.metrics.calibration import (
     Reliability,
     Temperature,
     best_temperature,
-    fit_temperature,
     reliability,
 )
 from hopefear.metrics.classification import (
@@ -64,7 +63,6 @@ __all__ = [
     "classification_scores",
     "compare_outputs",
     "confidence_interval",
-    "fit_temperature",
     "label_confusion",
     "paired_bootstrap",
     "reliability",

@@ -37,22 +37,6 @@ GOLD_CONTENT, CONTENT_OUT, CONTENT_RIGHT, MORPHOLOGY = range(8, 12)
 SENTENCES, TREES, LABELLED_TREES, BARE_TREES, BARE_LABELLED_TREES = range(12, 17)
 GOLD_ROOTS, ROOTS_OUT, ROOTS_RIGHT = range(17, 20)
 SIZE = 20
-# Which counts a score is made of: right ones, and those of reference and output that there are.
-READ_BY: dict[str, tuple[int, ...]] = {
-    "uas": (HEADS, WORDS),
-    "las": (LABELLED, WORDS),
-    "las_universal": (UNIVERSAL, WORDS),
-    "clas": (CONTENT_RIGHT, GOLD_CONTENT, CONTENT_OUT),
-    "mlas": (MORPHOLOGY, GOLD_CONTENT, CONTENT_OUT),
-    "labels": (LABELS, WORDS),
-    "uas_nopunct": (BARE_HEADS, BARE_WORDS),
-    "las_nopunct": (BARE_LABELLED, BARE_WORDS),
-    "trees": (TREES, SENTENCES),
-    "trees_labelled": (LABELLED_TREES, SENTENCES),
-    "trees_nopunct": (BARE_TREES, SENTENCES),
-    "trees_labelled_nopunct": (BARE_LABELLED_TREES, SENTENCES),
-    "roots": (ROOTS_RIGHT, GOLD_ROOTS, ROOTS_OUT),
-}
 OF_RELATIONS = {"las", "labels", "las_nopunct", "trees_labelled", "trees_labelled_nopunct"}
 OF_UNIVERSAL = {"las_universal", "clas", "mlas"}
 
@@ -127,7 +111,22 @@ class Dependencies(Metric):
 
     name: ClassVar[str] = "dependencies"
     main: ClassVar[str] = "las"
-    reads: ClassVar[Mapping[str, tuple[int, ...]]] = READ_BY
+    # Right ones, and those of reference and output that there are.
+    reads: ClassVar[Mapping[str, tuple[int, ...]]] = {
+        "uas": (HEADS, WORDS),
+        "las": (LABELLED, WORDS),
+        "las_universal": (UNIVERSAL, WORDS),
+        "clas": (CONTENT_RIGHT, GOLD_CONTENT, CONTENT_OUT),
+        "mlas": (MORPHOLOGY, GOLD_CONTENT, CONTENT_OUT),
+        "labels": (LABELS, WORDS),
+        "uas_nopunct": (BARE_HEADS, BARE_WORDS),
+        "las_nopunct": (BARE_LABELLED, BARE_WORDS),
+        "trees": (TREES, SENTENCES),
+        "trees_labelled": (LABELLED_TREES, SENTENCES),
+        "trees_nopunct": (BARE_TREES, SENTENCES),
+        "trees_labelled_nopunct": (BARE_LABELLED_TREES, SENTENCES),
+        "roots": (ROOTS_RIGHT, GOLD_ROOTS, ROOTS_OUT),
+    }
 
     labelled: bool = True
     universal: bool = True
@@ -140,13 +139,13 @@ class Dependencies(Metric):
         """The scores there are."""
         without = set() if self.labelled else OF_RELATIONS
         without = without | (set() if self.labelled and self.universal else OF_UNIVERSAL)
-        return tuple(name for name in READ_BY if name not in without)
+        return tuple(name for name in self.reads if name not in without)
 
     def scores(self, sums: ArrayLike) -> Scores:
         columns = np.moveaxis(np.asarray(sums), -1, 0)
         scores = {}
         for name in self.names():
-            right, *whole = READ_BY[name]
+            right, *whole = self.reads[name]
             # Of one whole the share of it; of two, 2 right / (reference + output), which is F1.
             scores[name] = percent(len(whole) * columns[right], columns[whole].sum(axis=0))
         return plain(scores | {"words": columns[WORDS], "sentences": columns[SENTENCES]})

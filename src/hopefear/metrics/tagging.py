@@ -15,18 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from hopefear import __version__
 from hopefear.errors import HopefearError
 from hopefear.metrics.base import Metric, Scores, percent, plain
-from hopefear.metrics.chunks import Reading, agreements, chunked, coded, spans
+from hopefear.metrics.chunks import agreements, chunked, coded, spans
 from hopefear.metrics.classification import Accuracy
 
 CORRECT, FOUND, GOLD, RIGHT, TOKENS, WHOLE, SENTENCES = range(7)
-# Which counts a score is made of.
-READ_BY: dict[str, tuple[int, ...]] = {
-    "accuracy": (RIGHT, TOKENS),
-    "precision": (CORRECT, FOUND),
-    "recall": (CORRECT, GOLD),
-    "f1": (CORRECT, FOUND, GOLD),
-    "sentence_accuracy": (WHOLE, SENTENCES),
-}
 
 
 @dataclass(frozen=True)
@@ -38,7 +30,9 @@ class Tagging(Metric):
     Parameters
     ----------
     reading : {"conlleval", "iobes"}
-        As in `Reading`: the official script, or IOBES, BILOU and BMES as they are meant.
+        ``conlleval`` is the official script, in everything: it does not know ``S``, ``L`` and
+        ``U``, and lets ``B`` go on after ``E``. ``iobes`` reads single and last tokens of IOBES,
+        BILOU and BMES as their schemes mean them, and B, I, O as the script does.
     raw : bool
         Labels are bare types, each token a chunk of its own (the script's ``-r``).
     outside : str
@@ -60,7 +54,13 @@ class Tagging(Metric):
 
     name: ClassVar[str] = "tagging"
     main: ClassVar[str] = "f1"
-    reads: ClassVar[Mapping[str, tuple[int, ...]]] = READ_BY
+    reads: ClassVar[Mapping[str, tuple[int, ...]]] = {
+        "accuracy": (RIGHT, TOKENS),
+        "precision": (CORRECT, FOUND),
+        "recall": (CORRECT, GOLD),
+        "f1": (CORRECT, FOUND, GOLD),
+        "sentence_accuracy": (WHOLE, SENTENCES),
+    }
 
     reading: str = "conlleval"
     raw: bool = False
@@ -227,13 +227,14 @@ def span_f1(estimator: Any, X: Any, y: Any) -> float:
             "the estimator's own score, which is accuracy there"
         )
     output = [list(map(str, labels)) for labels in estimator.predict(X)]
-    return chunk_scores(gold, output, reading="iobes").as_dict()["f1"] / 100.0
+    metric = Tagging("iobes")
+    return float(metric.scores(metric.total(gold, output))["f1"]) / 100.0
 
 
 def _counted(metric: Any, reference: Any, output: Any, starts: Any, labels: Any) -> Any:
     """Counts of each sentence, names of types, counts ``[types, 3]`` of each type."""
     data = coded((reference, output), starts, labels)
-    chunks = chunked(data, Reading(metric.reading, metric.raw, metric.outside))
+    chunks = chunked(data, metric.reading, metric.raw, metric.outside)
     one, two = chunks.taggings
     n, k = len(data.starts) - 1, len(chunks.kinds)
     ends = agreements(one, two) - 1
@@ -387,7 +388,7 @@ def span_errors(
     (1, 1, 1, [('Y', 'X', 1)])
     """
     data = coded((gold, predicted), starts, labels)
-    chunks = chunked(data, Reading(reading))
+    chunks = chunked(data, reading)
     one, two = chunks.taggings
     first, after, kind = spans(one)
     other_first, other_after, other_kind = spans(two)

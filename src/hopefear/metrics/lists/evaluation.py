@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear.errors import HopefearError
-from hopefear.metrics.base import GivenCost, ListMetric, Scores
+from hopefear.metrics.base import ListMetric, Scores
 from hopefear.metrics.significance import confidence_interval, paired_tests
 
 
@@ -152,7 +152,7 @@ def compare_lists(
     >>> round(result["difference"], 1), result["p_bootstrap"] < 0.01
     (-33.3, True)
     """
-    rows = _rows(metric, counts, None)
+    rows = _checked(metric, counts)
     starts = checked_starts(starts, len(rows))
     a = rows[numbered(first, starts, "first")]
     b = rows[numbered(second, starts, "second")]
@@ -167,13 +167,8 @@ class Choice(NamedTuple):
     high: float
     rows: NDArray[Any]
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Choice):
-            return False
-        return self[:3] == other[:3] and np.array_equal(self.rows, other.rows)
 
-
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ListScores:
     """What a model chose, beside what the generator put first and what the lists hold.
 
@@ -319,7 +314,7 @@ class ListScores:
 
 def evaluate_lists(
     metric: ListMetric,
-    counts: ArrayLike | None,
+    counts: ArrayLike,
     starts: ArrayLike,
     chosen: ArrayLike,
     costs: ArrayLike | None = None,
@@ -336,8 +331,8 @@ def evaluate_lists(
     ----------
     metric : ListMetric
         Turns summed counts into scores.
-    counts : array [candidates, S], optional
-        Statistics of the candidates; not needed where costs are given and the metric is ``cost``.
+    counts : array [candidates, S]
+        Statistics of the candidates.
     starts : int array
         List i has the candidates ``starts[i] .. starts[i + 1] - 1``.
     chosen : int array
@@ -370,7 +365,7 @@ def evaluate_lists(
     >>> result.model.scores, result.baseline.scores, result.worst.scores, result.gap_closed
     ({'wer': 12.5}, {'wer': 25.0}, {'wer': 37.5}, 100.0)
     """
-    rows = _rows(metric, counts, costs)
+    rows = _checked(metric, counts)
     starts = checked_starts(starts, len(rows))
     if len(starts) == 1:
         raise HopefearError(f"no lists to score with {metric.name}; give at least one")
@@ -404,14 +399,7 @@ def evaluate_lists(
     )
 
 
-def _rows(metric: ListMetric, counts: ArrayLike | None, costs: ArrayLike | None) -> NDArray[Any]:
-    if counts is None and costs is not None and isinstance(metric, GivenCost):
-        counts = metric.statistics_of(costs)
-    if counts is None:
-        raise HopefearError(
-            f"{metric.name} needs the counts of the candidates; count them with the metric, "
-            "or score given costs with the metric cost"
-        )
+def _checked(metric: ListMetric, counts: ArrayLike) -> NDArray[Any]:
     return np.moveaxis(metric.by_column(counts), 0, -1)
 
 
