@@ -123,7 +123,7 @@ def counts(gold: list[list[str]], answers: list[list[str]]) -> tuple[Any, Any]:
     number = {label: k for k, label in enumerate(names)}
     ids = [np.array([number[label] for label in one], np.int32) for one in flat]
     metric = Tagging("conlleval")
-    return metric, metric.rows(*ids, starts, names)
+    return metric, metric.statistics(*ids, starts, names)
 
 
 def main() -> None:

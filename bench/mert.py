@@ -19,7 +19,6 @@ import numpy as np
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.moses.reading import read_moses
 from hopefear.metrics.lists import Bleu
-from hopefear.metrics.lists.bleu import BleuCounts
 from hopefear.translation.features import learned
 from hopefear.translation.tuners.mert import Climber, DenseLists, Mert
 from hopefear.translation.tuners.problem import TuningProblem
@@ -31,7 +30,9 @@ METRIC = Bleu(tokenize="none")
 
 def read(folder: Path, name: str) -> ListDataset:
     """Lists of one set in their dense features."""
-    lists = read_moses(folder / f"{name}.nbest.xz", folder / f"{name}.en", metric=BleuCounts())
+    lists = read_moses(
+        folder / f"{name}.nbest.xz", folder / f"{name}.en", metric=Bleu(tokenize="none")
+    )
     return learned(lists, METRIC, ("dense",))
 
 

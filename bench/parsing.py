@@ -237,7 +237,7 @@ def scores_of(model: ParseModel, test: Treebank, labelled: bool) -> dict[str, fl
     heads, relations = model.parse(test)
     gold = Trees.of(test) if labelled else Trees.of(test)._replace(relations=None)
     metric = Dependencies(labelled)
-    scores = metric.scores(metric.stats(gold, gold._replace(heads=heads, relations=relations)))
+    scores = metric.scores(metric.total(gold, gold._replace(heads=heads, relations=relations)))
     return {name: float(scores[name]) for name in SCORES if name in scores}
 
 

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.data.moses.reading import read_moses
-from hopefear.metrics.lists import metric_named
-from hopefear.metrics.lists.bleu import BleuCounts
+from hopefear.metrics.lists import Bleu, metric_named
 from hopefear.translation.features import learned
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
 from hopefear.translation.tuners.hols import Hols
@@ -47,7 +46,9 @@ def main() -> None:
     metric = metric_named("bleu", tokenize="none")
     lists = {
         name: read_moses(
-            f"{options.data}/{name}.nbest.xz", f"{options.data}/{name}.en", metric=BleuCounts()
+            f"{options.data}/{name}.nbest.xz",
+            f"{options.data}/{name}.en",
+            metric=Bleu(tokenize="none"),
         )
         for name in SETS
     }

@@ -43,14 +43,15 @@ GROUPS = ("mert", "pro", "pass", "reading")
 CHILD = """
 import json, re, resource, sys, time
 from hopefear.data.moses.reading import moses_blocks, read_moses
-from hopefear.metrics.lists.bleu import BleuCounts
+from hopefear.metrics.lists import Bleu
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before, began = peak(), time.process_time()
 whole, *files = sys.argv[1:]
 if whole == "whole":
-    candidates = read_moses(*files, metric=BleuCounts()).n_candidates
+    candidates = read_moses(*files, metric=Bleu(tokenize="none")).n_candidates
 else:
-    candidates = sum(block.n_candidates for block in moses_blocks(*files, metric=BleuCounts()))
+    blocks = moses_blocks(*files, metric=Bleu(tokenize="none"))
+    candidates = sum(block.n_candidates for block in blocks)
 found = {"seconds": time.process_time() - began, "peak_mb": peak(), "before_mb": before}
 mapped = re.search(r"RssFile:\\s*(\\d+)", open("/proc/self/status").read())
 found["files_mb"] = int(mapped[1]) / 1024 if mapped else 0.0

@@ -33,7 +33,7 @@ def scores(texts: Sequence[str], refs: Sequence[str]) -> dict[str, float]:
     """BLEU and chrF of translations with one reference each."""
     found = {}
     for name, metric in METRICS.items():
-        counts = metric.counts(list(texts), [[ref] for ref in refs])
+        counts = metric.statistics([[ref] for ref in refs], list(texts))
         found[name] = metric.scores(counts.sum(axis=0))[name]
     return found
 
@@ -89,7 +89,7 @@ class Translator:
     def counts(self, run: Path, number: int) -> np.ndarray:
         """Statistics of BLEU of all sentences of all sets."""
         rows = [
-            METRICS["bleu"].counts(self.texts(run, number, name), [[ref] for ref in refs])
+            METRICS["bleu"].statistics([[ref] for ref in refs], self.texts(run, number, name))
             for name, refs in self.refs.items()
         ]
         return np.concatenate(rows)

@@ -17,7 +17,6 @@ from hopefear.data.moses.candidates import as_candidates, moses_candidates
 from hopefear.data.moses.reading import read_moses
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.lists import metric_named
-from hopefear.metrics.lists.table import counts_for
 from hopefear.tasks.rerank.task import dataset, train
 from hopefear.translation.lists import read
 
@@ -70,17 +69,11 @@ def test_features_texts_scores_and_references(nbest):
 @pytest.mark.parametrize("metric", [BLEU, metric_named("ter"), metric_named("bleu")])
 def test_costs_are_those_that_tuning_sees(nbest, metric):
     lists = read(nbest / "a.nbest", nbest / "a.ref", metric=metric, dedup="none")
-    for counter in (None, counts_for(metric)):
-        (block,) = read_lists(
-            nbest / "a.nbest",
-            "moses",
-            refs=[nbest / "a.ref"],
-            metric=metric,
-            counter=counter,
-            dedup="none",
-        )
-        assert np.array_equal(block.counts, lists.counts)
-        assert np.array_equal(block.costs, metric.costs(lists.counts))
+    (block,) = read_lists(
+        nbest / "a.nbest", "moses", refs=[nbest / "a.ref"], metric=metric, dedup="none"
+    )
+    assert np.array_equal(block.counts, lists.counts)
+    assert np.array_equal(block.costs, metric.costs(lists.counts))
     assert [sorted(one) for one in named(block)] == [
         sorted(
             [*lists.names]

@@ -22,9 +22,10 @@ from sacrebleu.metrics import BLEU
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.reading import moses_blocks, read_moses
 from hopefear.errors import HopefearError, InputError
-from hopefear.metrics.lists.bleu import BleuCounts
+from hopefear.metrics.lists import Bleu
 
 LISTS = DATA / "multi30k-nbest"
+METRIC = Bleu(tokenize="none")
 GOOD = "0 ||| a b ||| LM0= -1 TM0= 1 2 ||| -3\n"
 
 
@@ -224,7 +225,7 @@ def test_references_that_do_not_fit(tmp_path: Path) -> None:
     nbest = saved(tmp_path, GOOD + GOOD.replace("0", "1", 1))
     one, two = saved(tmp_path, "a\n", "1"), saved(tmp_path, "a\nb\n", "2")
     gap, three = saved(tmp_path, "a\n \n", "gap"), saved(tmp_path, "a\nb\nc\n", "3")
-    bleu = BleuCounts()
+    bleu = METRIC
     with pytest.raises(InputError, match=r"a\.nbest:2: .* 1 lines .* 'list 1'"):
         read_moses(nbest, one, metric=bleu)
     with pytest.raises(InputError, match=r"1:2: expected 2 lines.*found '1 lines'"):
@@ -245,8 +246,8 @@ def test_references_that_do_not_fit(tmp_path: Path) -> None:
     ("options", "words"),
     [
         ({"refs": "x"}, "refs without metric"),
-        ({"metric": BleuCounts()}, "metric without refs"),
-        ({"refs": [], "metric": BleuCounts()}, "refs: expected at least one file"),
+        ({"metric": METRIC}, "metric without refs"),
+        ({"refs": [], "metric": METRIC}, "refs: expected at least one file"),
         ({"phrases": True}, "phrases needs source"),
         ({"dedup": "best"}, "dedup must be first or none"),
         ({"absent": "no"}, "absent must be raise or skip"),
@@ -262,7 +263,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], words: str) -> None:
 def test_an_empty_hypothesis_is_scored(tmp_path: Path) -> None:
     nbest = saved(tmp_path, "0 |||  ||| L= 1 ||| 1\n0 ||| ||| L= 2 ||| 1\n0 ||| a ||| L= 3 ||| 1\n")
     refs = saved(tmp_path, "a b\n", "refs")
-    lists = read_moses(nbest, refs, metric=BleuCounts(), texts=True)
+    lists = read_moses(nbest, refs, metric=METRIC, texts=True)
     assert lists.counts is not None and lists.texts is not None
     assert lists.counts.tolist() == [[0] * 9 + [2]] * 2 + [[1, 0, 0, 0, 1, 0, 0, 0, 1, 2]]
     assert [lists.texts.get(c) for c in range(3)] == ["", "", "a"]
@@ -371,7 +372,12 @@ def test_slices_are_lists_of_their_own(tmp_path: Path) -> None:
     text = "".join(f"{i // 2} ||| w{i} ||| L= {i} s_{i}= 1 ||| {i} ||| 0=0\n" for i in range(8))
     lines = saved(tmp_path, "a\nb\nc\nd\n", "lines")
     whole = read_moses(
-        saved(tmp_path, text), lines, metric=BleuCounts(), source=lines, phrases=True, texts=True
+        saved(tmp_path, text),
+        lines,
+        metric=METRIC,
+        source=lines,
+        phrases=True,
+        texts=True,
     )
     part = whole.slice(1, 3)
     assert part.ids.tolist() == [1, 2] and part.starts.tolist() == [0, 2, 4]
@@ -382,14 +388,14 @@ def test_slices_are_lists_of_their_own(tmp_path: Path) -> None:
     assert entries(part.phrases, 3) == {"c ||| w5": 1.0}
     short = saved(tmp_path, "a\nb\n", "short")
     with pytest.raises(InputError, match=r"short:3: expected 4 lines"):
-        read_moses(saved(tmp_path, text), lines, metric=BleuCounts(), source=short, phrases=True)
+        read_moses(saved(tmp_path, text), lines, metric=METRIC, source=short, phrases=True)
 
 
 def test_counts_that_need_more_than_a_byte(tmp_path: Path) -> None:
     words = " ".join(["a"] * 300)
     text = f"{GOOD}1 ||| {words} ||| LM0= 1 TM0= 1 2 ||| 1\n"
     refs = saved(tmp_path, f"a b\n{words}\n", "refs")
-    lists = read_moses(saved(tmp_path, text), refs, metric=BleuCounts(), block_bytes=64)
+    lists = read_moses(saved(tmp_path, text), refs, metric=METRIC, block_bytes=64)
     assert lists.counts is not None and lists.counts.dtype == np.int32
     assert lists.counts[0].tolist() == [2, 1, 0, 0, 2, 1, 0, 0, 2, 2]
     assert lists.counts[1].tolist() == [300, 299, 298, 297] * 2 + [300, 300]
@@ -405,10 +411,10 @@ def test_compressed_files(tmp_path: Path, pack: Any) -> None:
 INTERPRETED = """
 import sys
 from hopefear.data.moses.reading import read_moses
-from hopefear.metrics.lists.bleu import BleuCounts
+from hopefear.metrics.lists import Bleu
 refs = sys.argv[1]
 lists = read_moses(
-    "-", refs, metric=BleuCounts(), texts=True, source=refs, phrases=True, block_bytes=64
+    "-", refs, metric=Bleu(tokenize="none"), texts=True, source=refs, phrases=True, block_bytes=64
 )
 print(lists.dense.tolist(), lists.counts.tolist(), lists.dropped, lists.phrases.names.get(1))
 """
@@ -437,7 +443,7 @@ def test_interpreted_and_from_standard_input(tmp_path: Path, plain: str) -> None
 def test_val_lists_have_the_statistics_of_sacrebleu() -> None:
     refs = LISTS / "val.en"
     lists = read_moses(
-        LISTS / "val.nbest.xz", refs, metric=BleuCounts(), texts=True, source=LISTS / "val.de",
+        LISTS / "val.nbest.xz", refs, metric=METRIC, texts=True, source=LISTS / "val.de",
         phrases=True,
     )  # fmt: skip
     assert (len(lists), lists.n_candidates, lists.dense.shape[1]) == (1014, 97_508, 14)
@@ -469,5 +475,5 @@ def test_long_names_are_not_quoted_whole(fields, tmp_path):
     refs = tmp_path / "refs"
     refs.write_text("a\n")
     with pytest.raises(InputError, match=r"lists:2: expected .*777…") as caught:
-        read_moses(path, refs, metric=BleuCounts())
+        read_moses(path, refs, metric=METRIC)
     assert len(str(caught.value)) < 800

@@ -15,8 +15,6 @@ from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.reading import moses_blocks, read_moses
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.lists import Bleu, Chrf, ListMetric, Ter, WordErrors
-from hopefear.metrics.lists.bleu import BleuCounts
-from hopefear.metrics.lists.table import counts_for
 
 METRICS = [
     Bleu(tokenize="none"),
@@ -61,16 +59,17 @@ def test_counts_of_any_metric(tmp_path: Path, metric: ListMetric, files: int) ->
     text, lists = nbest()
     path, refs = saved(tmp_path, text), references(tmp_path)[2 - files :]
     flat = [line for texts in lists for line in texts]
-    starts = np.cumsum([0, *map(len, lists)])
     gold = [lines[2 - files :] for lines in REFERENCES]
     gold = gold if files == 2 else [[lines[0] or "w"] for lines in gold]
     if files == 1:  # the only reference may not be empty
         refs = [saved(tmp_path, "\n".join(lines[0] for lines in gold) + "\n", "one.ref")]
-    wanted = metric.counts_by_list(flat, starts, gold)
-    found = read_moses(path, refs, metric=counts_for(metric))
+    wanted = metric.statistics(
+        [refs for refs, texts in zip(gold, lists, strict=True) for _ in texts], flat
+    )
+    found = read_moses(path, refs, metric=metric)
     assert found.counts is not None and np.array_equal(found.counts, wanted)
     assert (found.metric, found.columns) == (metric.name, metric.columns)
-    blocks = moses_blocks(path, refs, metric=counts_for(metric), block_candidates=1, block_bytes=64)
+    blocks = moses_blocks(path, refs, metric=metric, block_candidates=1, block_bytes=64)
     parts = [block.counts for block in blocks if block.counts is not None]
     assert len(parts) == 4 and np.array_equal(np.concatenate(parts), wanted)
 
@@ -78,9 +77,9 @@ def test_counts_of_any_metric(tmp_path: Path, metric: ListMetric, files: int) ->
 def test_counts_take_the_room_they_need(tmp_path: Path) -> None:
     path = saved(tmp_path, "0 ||| a ||| L= 1 ||| 1\n1 ||| a b c ||| L= 1 ||| 1\n")
     one, other = saved(tmp_path, "a\na b\n", "1.ref"), saved(tmp_path, "b\na\n", "2.ref")
-    bytes_ = read_moses(path, one, metric=counts_for(Ter()), block_bytes=16)
+    bytes_ = read_moses(path, one, metric=Ter(), block_bytes=16)
     assert bytes_.counts is not None and bytes_.counts.dtype == np.uint8
-    fractions = read_moses(path, [one, other], metric=counts_for(Ter()), block_bytes=16)
+    fractions = read_moses(path, [one, other], metric=Ter(), block_bytes=16)
     assert fractions.counts is not None and fractions.counts.tolist() == [[0, 1], [1, 1.5]]
 
 
@@ -158,7 +157,7 @@ def options(tmp_path: Path) -> dict[str, Any]:
     return {
         "refs": saved(tmp_path, "a b\né\na\n", "refs"),
         "source": saved(tmp_path, "A B\nÉ\nA B\n", "source"),
-        "metric": counts_for(Chrf()),
+        "metric": Chrf(),
         "phrases": True,
         "texts": True,
     }
@@ -239,7 +238,7 @@ def test_word_of_how_far_it_has_come(tmp_path: Path) -> None:
     assert told[-1] == 36
 
 
-@pytest.mark.parametrize("metric", [BleuCounts(), counts_for(Chrf()), counts_for(Ter())])
+@pytest.mark.parametrize("metric", [Bleu(tokenize="none"), Chrf(), Ter()])
 def test_references_that_do_not_fit(tmp_path: Path, metric: Any) -> None:
     path = saved(tmp_path, "".join(f"{i} ||| a ||| L= 1 ||| 1\n" for i in range(2)))
     good, empty = saved(tmp_path, "a\nb\n", "good"), saved(tmp_path, "", "empty")

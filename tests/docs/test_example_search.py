@@ -361,5 +361,5 @@ def test_real_sentences(tmp_path, monkeypatch):
     text = run("translate.py", "--model", tmp_path, "--input", tmp_path / "val.de", "--nbest", 0)
     refs = (tmp_path / "val.en").read_text("utf-8").splitlines()
     bleu = Bleu(tokenize="none")
-    counts = bleu.counts(text.splitlines(), [[ref] for ref in refs])
+    counts = bleu.statistics([[ref] for ref in refs], text.splitlines())
     assert bleu.scores(counts.sum(axis=0))["bleu"] > 25

@@ -7,7 +7,7 @@ import re
 import pytest
 from doc_pages import table, text_of
 
-from hopefear.metrics.dependencies import READ_BY
+from hopefear.metrics import Dependencies
 from hopefear.tasks.parse.task import templates_of
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
@@ -15,7 +15,7 @@ PAGE = text_of("docs/parsing.md")
 
 
 def test_the_scores_are_there():
-    assert set(table(PAGE, "key")) <= {*READ_BY, "recall"}
+    assert set(table(PAGE, "key")) <= {*Dependencies.reads, "recall"}
 
 
 def test_the_template_file_can_be_read(tmp_path):

@@ -38,7 +38,7 @@ def decisions(draw):
 def test_equal_to_scikit_learn(case):
     k, reference, output = case
     metric = Classification(k)
-    stats = metric.stats(reference, output)
+    stats = metric.total(reference, output)
     scores = metric.scores(stats)
     labels = list(range(k))
     matrix = sk.confusion_matrix(reference, output, labels=labels)
@@ -69,16 +69,16 @@ def test_equal_to_scikit_learn(case):
 def test_stats_of_parts_add_up_and_values_take_many_sums(case, cut):
     k, reference, output = case
     for metric in (Classification(k), Accuracy()):
-        whole = metric.stats(reference, output)
+        whole = metric.total(reference, output)
         parts = np.stack(
             [
-                metric.stats(reference[:cut], output[:cut]),
-                metric.stats(reference[cut:], output[cut:]),
+                metric.total(reference[:cut], output[:cut]),
+                metric.total(reference[cut:], output[cut:]),
             ]
         )
         assert whole.dtype == np.int64
         assert np.array_equal(parts.sum(axis=0), whole)
-        assert np.array_equal(metric.rows(reference, output).sum(axis=0), whole)
+        assert np.array_equal(metric.statistics(reference, output).sum(axis=0), whole)
         many = metric.scores(np.stack((parts, parts)))
         for name, value in metric.scores(parts[1]).items():
             assert type(value) in (int, float)
@@ -105,7 +105,7 @@ def test_probabilities_equal_to_scikit_learn(k):
     assert ("brier:half" in scores["signature"]) == (k == 2)
     if k == 2:
         metric = Probabilities()
-        np.testing.assert_allclose(metric.stats(y, p[:, 1]), metric.stats(y, p))
+        np.testing.assert_allclose(metric.total(y, p[:, 1]), metric.total(y, p))
     assert "metric:probabilities" in scores["signature"]
 
 
@@ -120,9 +120,9 @@ def test_nothing_to_score_gives_zeros_not_warnings():
         (lambda: classification_scores([0, 2], [0, 1]), "reference 1 has class position 2"),
         (lambda: classification_scores([0, 1], [0, -1]), "output 1 has class position -1"),
         (lambda: classification_scores(["a"], ["b"]), "not class positions"),
-        (lambda: Probabilities().rows([0], [[0.5, 0.6]]), "example 0 are .* sum to 1"),
-        (lambda: Probabilities().rows([0], [np.nan]), "example 0"),
-        (lambda: Probabilities(3).rows([0], [[0.5, 0.5]]), "do not fit 3 classes"),
+        (lambda: Probabilities().statistics([0], [[0.5, 0.6]]), "example 0 are .* sum to 1"),
+        (lambda: Probabilities().statistics([0], [np.nan]), "example 0"),
+        (lambda: Probabilities(3).statistics([0], [[0.5, 0.5]]), "do not fit 3 classes"),
     ],
 )
 def test_bad_input_is_named(call, message):
@@ -132,7 +132,7 @@ def test_bad_input_is_named(call, message):
 
 def correct(*flags):
     """Statistics of a system that is right where a flag is 1."""
-    return Accuracy().rows(np.ones(len(flags), int), np.array(flags))
+    return Accuracy().statistics(np.ones(len(flags), int), np.array(flags))
 
 
 def test_interval_agrees_with_the_binomial():
@@ -152,7 +152,7 @@ def test_interval_of_a_corpus_score_agrees_with_resampling_one_by_one():
     reference = rng.integers(0, 2, 300)
     output = np.where(rng.random(300) < 0.8, reference, 1 - reference)
     found = confidence_interval(
-        Classification(), Classification().rows(reference, output), "f1", replicates=4000
+        Classification(), Classification().statistics(reference, output), "f1", replicates=4000
     )
     picks = rng.integers(0, 300, (1000, 300))
     plain = [100 * sk.f1_score(reference[i], output[i]) for i in picks]
@@ -189,8 +189,8 @@ def test_paired_bootstrap_uses_the_pairing():
 def test_equal_systems_and_exchanged_systems(test):
     rng = np.random.default_rng(1)
     gold = rng.integers(0, 3, 200)
-    a = Classification(3).rows(gold, np.where(rng.random(200) < 0.9, gold, 0))
-    b = Classification(3).rows(gold, np.where(rng.random(200) < 0.7, gold, 1))
+    a = Classification(3).statistics(gold, np.where(rng.random(200) < 0.9, gold, 0))
+    b = Classification(3).statistics(gold, np.where(rng.random(200) < 0.7, gold, 1))
     assert test(Classification(3), a, a, "f1", replicates=99).p_value == 1.0
     one = test(Classification(3), a, b, "f1", replicates=500, seed=2)
     # Compared as text: nan bounds are not equal to themselves.

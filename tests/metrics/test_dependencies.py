@@ -10,14 +10,13 @@ import pytest
 
 from hopefear.data.grammar import synthetic_treebank
 from hopefear.errors import HopefearError
+from hopefear.metrics import compare_outputs
 from hopefear.metrics.dependencies import (
     CONTENT,
     FEATURES,
     FUNCTIONAL,
-    READ_BY,
     Dependencies,
     Trees,
-    compare_trees,
     tree_errors,
 )
 
@@ -143,7 +142,7 @@ def test_scores_follow_their_definitions(seed: int) -> None:
     gold = drawn(rng, rng.integers(0, 9, int(rng.integers(1, 8))).tolist())
     output = damaged(rng, gold, float(rng.choice([0.0, 0.1, 0.4, 1.0])))
     metric = Dependencies()
-    rows = metric.rows(gold, output)
+    rows = metric.statistics(gold, output)
     assert rows.shape == (len(gold.starts) - 1, 20)
     assert metric.scores(rows.sum(axis=0)) == pytest.approx(expected(gold, output))
 
@@ -161,7 +160,7 @@ def test_a_tree_by_hand() -> None:
         heads=[2, 4, 2, 0, 4, 5], relations=["det", "nsubj", "aux", "root", "obl", "punct"]
     )
     metric = Dependencies()
-    scores = metric.scores(metric.stats(gold, output))
+    scores = metric.scores(metric.total(gold, output))
     assert scores["uas"] == pytest.approx(400 / 6) and scores["las"] == 50.0
     assert scores["uas_nopunct"] == 80.0 and scores["las_nopunct"] == 60.0
     assert scores["las_universal"] == pytest.approx(400 / 6)
@@ -173,12 +172,12 @@ def test_a_tree_by_hand() -> None:
 def test_perfect_trees_score_a_hundred_and_nothing_scores_nothing() -> None:
     trees = Trees.of(synthetic_treebank(30, seed=5))
     metric = Dependencies()
-    scores = metric.scores(metric.stats(trees, trees))
-    assert all(scores[name] == 100.0 for name in READ_BY)
+    scores = metric.scores(metric.total(trees, trees))
+    assert all(scores[name] == 100.0 for name in Dependencies.reads)
     empty = Trees([0, 0], [])
-    assert all(value == 0 for value in metric.scores(metric.stats(empty, empty)).values())
+    assert all(value == 0 for value in metric.scores(metric.total(empty, empty)).values())
     dots = Trees([0, 1], [0], ["punct"], ["."])
-    scores = metric.scores(metric.stats(dots, dots))
+    scores = metric.scores(metric.total(dots, dots))
     assert scores["clas"] == scores["mlas"] == scores["uas_nopunct"] == 0.0
     assert scores["trees"] == scores["trees_nopunct"] == scores["uas"] == 100.0
 
@@ -188,20 +187,20 @@ def test_many_sums_at_once_and_parts_that_add_up() -> None:
     gold = drawn(rng, [4, 7, 0, 5])
     output = damaged(rng, gold, 0.5)
     metric = Dependencies()
-    rows = metric.rows(gold, output)
+    rows = metric.statistics(gold, output)
     each = metric.scores(rows)
     assert each["las"].shape == (4,) and each["las"][2] == 0.0
     assert metric.scores(rows.sum(axis=0))["words"] == 16
-    assert metric.stats(gold, output).tolist() == rows.sum(axis=0).tolist()
+    assert metric.total(gold, output).tolist() == rows.sum(axis=0).tolist()
 
 
 def test_which_scores_there_are() -> None:
-    assert set(Dependencies().names()) == set(READ_BY)
+    assert set(Dependencies().names()) == set(Dependencies.reads)
     assert not {"clas", "mlas", "las_universal"} & set(Dependencies(universal=False).names())
     bare = Dependencies(labelled=False)
     assert bare.names() == ("uas", "uas_nopunct", "trees", "trees_nopunct", "roots")
     trees = Trees([0, 2], [2, 0])
-    assert bare.scores(bare.stats(trees, trees))["uas"] == 100.0
+    assert bare.scores(bare.total(trees, trees))["uas"] == 100.0
     signatures = {Dependencies(a, b).signature for a in (True, False) for b in (True, False)}
     assert len(signatures) == 3
 
@@ -217,7 +216,7 @@ def test_which_scores_there_are() -> None:
 )
 def test_trees_that_do_not_fit_are_refused(output: Trees) -> None:
     with pytest.raises(HopefearError):
-        Dependencies().rows(Trees([0, 2], [0, 1], ["a", "b"]), output)
+        Dependencies().statistics(Trees([0, 2], [0, 1], ["a", "b"]), output)
 
 
 def test_tests_of_significance_read_only_their_counts() -> None:
@@ -225,12 +224,12 @@ def test_tests_of_significance_read_only_their_counts() -> None:
     gold = drawn(rng, [6] * 60)
     good, bad = damaged(rng, gold, 0.1), damaged(rng, gold, 0.6)
     for name in ("uas", "las", "clas", "mlas", "trees", "roots"):
-        result = compare_trees(gold, good, bad, metric=name, samples=200)
+        result = compare_outputs(Dependencies(), gold, good, bad, score=name, samples=200)
         assert result["difference"] > 0 and result["p_randomisation"] < 0.05
         assert result["metric"] == name and "metric:dependencies" in result["signature"]
-    assert compare_trees(gold, good, good, samples=100)["p_randomisation"] == 1.0
-    with pytest.raises(HopefearError, match="no score of trees"):
-        compare_trees(gold, good, bad, metric="bleu")
+    assert compare_outputs(Dependencies(), gold, good, good, samples=100)["p_randomisation"] == 1.0
+    with pytest.raises(HopefearError, match="has no score 'bleu'; it has clas"):
+        compare_outputs(Dependencies(), gold, good, bad, score="bleu")
 
 
 def test_tables_of_errors_add_up() -> None:

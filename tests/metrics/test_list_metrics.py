@@ -20,10 +20,10 @@ from hopefear.errors import HopefearError
 from hopefear.metrics.lists import (
     LIST_METRICS,
     Bleu,
-    Brackets,
     CharacterErrors,
     Chrf,
     GivenCost,
+    Parseval,
     Ter,
     WordErrors,
     WordF1,
@@ -63,7 +63,7 @@ def padded(references):
 def test_corpus_bleu_is_sacrebleus(data, tokenize, lowercase):
     texts, references = map(list, zip(*data, strict=True))
     metric = Bleu(tokenize=tokenize, lowercase=lowercase)
-    sums = metric.counts(texts, references).sum(axis=0)
+    sums = metric.statistics(references, texts).sum(axis=0)
     official = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
     expected = official.corpus_score(texts, padded(references))
     assert metric.scores(sums)["bleu"] == expected.score
@@ -85,14 +85,14 @@ def test_sentence_costs_are_sacrebleus(text, references, data):
         effective_order=True,
     )
     metric = Bleu(smoothing=smoothing, value=value)
-    counts = metric.counts([text], [references])
+    counts = metric.statistics([references], [text])
     expected = official.sentence_score(text, references).score
     np.testing.assert_allclose(100 * (1 - metric.costs(counts)), min(expected, 100.0), atol=1e-9)
 
 
 def test_add_one_smoothing_by_hand():
     # matches 3 of 4, 1 of 3, 0 of 2, 0 of 1; as long as the reference
-    counts = Bleu(tokenize="none").counts(["a b x d"], [["a b c d"]])
+    counts = Bleu(tokenize="none").statistics([["a b c d"]], ["a b x d"])
     expected = 1 - (3 / 4 * 2 / 4 * 1 / 3 * 1 / 2) ** 0.25
     assert Bleu().costs(counts)[0] == pytest.approx(expected, abs=1e-12)
     assert Bleu(smoothing="none").costs(counts)[0] == 1.0
@@ -104,7 +104,7 @@ def test_chrf_is_sacrebleus(data, word_order, lowercase):
     texts, references = map(list, zip(*data, strict=True))
     metric = Chrf(word_order=word_order, lowercase=lowercase)
     official = CHRF(word_order=word_order, lowercase=lowercase)
-    counts = metric.counts(texts, references)
+    counts = metric.statistics(references, texts)
     expected = official.corpus_score(texts, padded(references)).score
     assert metric.scores(counts.sum(axis=0))["chrf"] == pytest.approx(expected, abs=1e-12)
     each = [official.sentence_score(*pair).score for pair in data]
@@ -116,7 +116,7 @@ def test_chrf_is_sacrebleus(data, word_order, lowercase):
 def test_ter_is_sacrebleus(data, lowercase):
     texts, references = map(list, zip(*data, strict=True))
     metric, official = Ter(lowercase=lowercase), TER(case_sensitive=not lowercase)
-    counts = metric.counts(texts, references)
+    counts = metric.statistics(references, texts)
     expected = official.corpus_score(texts, padded(references)).score
     assert metric.scores(counts.sum(axis=0))["ter"] == expected
     each = [official.sentence_score(*pair).score for pair in data]
@@ -152,7 +152,7 @@ def distance(a, b):
 def test_error_rates_by_brute_force(data, lowercase):
     texts, references = map(list, zip(*data, strict=True))
     for metric, cut in ((WordErrors(lowercase), str.split), (CharacterErrors(lowercase), list)):
-        rows = metric.counts(texts, references)
+        rows = metric.statistics(references, texts)
         for text, refs, (edits, length) in zip(texts, references, rows.tolist(), strict=True):
             a = cut(text.lower() if lowercase else text)
             golds = [cut(ref.lower() if lowercase else ref) for ref in refs]
@@ -176,22 +176,19 @@ def test_word_f1_by_brute_force(text, references):
                 hits += 1
         best = max(best, 2 * hits / total if total else 1.0)
     metric = WordF1()
-    assert metric.costs(metric.counts([text], [references]))[0] == pytest.approx(1 - best)
+    assert metric.costs(metric.statistics([references], [text]))[0] == pytest.approx(1 - best)
 
 
-def test_brackets_agree_with_the_scores_of_trees():
-    from hopefear.metrics import parseval
-
+def test_costs_of_parses():
     rows = np.random.default_rng(1).integers(0, 9, (50, 3))
     rows[:, 1:] += rows[:, :1]
     rows[0] = 0
-    metric = Brackets()
-    expected = 1 - parseval.parseval_scores(rows)["f1"] / 100
+    metric = Parseval()
+    expected = 1 - metric.scores(rows)["f1"] / 100
     expected[0] = 0.0  # nothing to find, nothing found
     np.testing.assert_allclose(metric.costs(rows), expected, atol=1e-15)
-    assert metric.scores(rows.sum(axis=0)) == parseval.parseval_scores(rows.sum(axis=0))
     assert metric.scores([0, 0, 0])["f1"] == 0.0
-    errors = Brackets(cost="errors").costs(rows)
+    errors = Parseval(cost="errors").costs(rows)
     assert errors.tolist() == (rows[:, 1] + rows[:, 2] - 2 * rows[:, 0]).tolist()
 
 
@@ -199,20 +196,24 @@ def test_brackets_agree_with_the_scores_of_trees():
 
 
 @pytest.mark.parametrize("metric", TEXT_METRICS, ids=lambda metric: metric.name)
-def test_counts_by_list_are_counts(metric):
+def test_candidates_are_counted_each_with_its_references(metric):
     texts = ["the cat sat", "a cat", "", "dogs ran (fast).", "the cat sat"]
-    references = [["the cat sat down"], ["dogs ran fast.", "a dog"]]
-    grouped = metric.counts_by_list(texts, [0, 3, 5], references)
-    single = [metric.counts([text], [references[i >= 3]])[0] for i, text in enumerate(texts)]
-    assert grouped.tolist() == np.array(single).tolist()
-    assert grouped.shape == (5, len(metric.columns))
-    assert grouped.tolist() == metric.counts(texts, [references[i >= 3] for i in range(5)]).tolist()
+    sets = [["the cat sat down"], ["dogs ran fast.", "a dog"]]
+    references = [sets[i >= 3] for i in range(5)]
+    together = metric.statistics(references, texts)
+    single = [
+        metric.statistics([refs], [text])[0] for refs, text in zip(references, texts, strict=True)
+    ]
+    assert together.tolist() == np.array(single).tolist()
+    assert together.shape == (5, len(metric.columns))
+    assert metric.total(references, texts).tolist() == together.sum(axis=0).tolist()
+    assert metric.statistics([], []).shape == (0, len(metric.columns))
 
 
 @pytest.mark.parametrize("metric", TEXT_METRICS, ids=lambda metric: metric.name)
 def test_costs_are_zero_for_the_reference_and_scores_take_many_sums(metric):
     texts = ["The cat sat on 3 mats.", "no word alike"]
-    counts = metric.counts(texts, [[texts[0]], ["Der Hund bellt"]])
+    counts = metric.statistics([[texts[0]], ["Der Hund bellt"]], texts)
     costs = metric.costs(counts)
     assert costs[0] == 0.0 and costs[1] > 0.5
     assert metric.costs(np.zeros((0, len(metric.columns)), int)).shape == (0,)
@@ -243,14 +244,12 @@ def test_a_table_knows_every_metric_and_says_so():
         (lambda: Bleu(smoothing="floor", value=math.nan), "above 0"),
         (lambda: Bleu(tokenize="words"), "no tokenize 'words'.*13a"),
         (lambda: Chrf(char_order=0), "at least 1"),
-        (lambda: Brackets(cost="cross"), "f1 or errors"),
-        (lambda: Bleu().counts(["a"], []), "1 texts and 0 sets"),
-        (lambda: Bleu().counts(["a"], ["a"]), "one string, 'a'"),
-        (lambda: WordF1().counts(["a"], [[]]), "no reference"),
-        (lambda: WordF1().counts_by_list(["a"], [0, 1, 1], [["a"], ["b"]]), "list 1 has no"),
-        (lambda: WordF1().counts_by_list(["a"], [0, 2], [["a"]]), "0 to the number"),
-        (lambda: GivenCost().counts(["a"], [["a"]]), "file gives the cost"),
-        (lambda: Brackets().counts_by_list(["a"], [0, 1], [["a"]]), "readers of trees"),
+        (lambda: Parseval(cost="cross"), "f1 or errors"),
+        (lambda: Bleu().statistics([], ["a"]), "1 texts and 0 sets"),
+        (lambda: Bleu().statistics(["a"], ["a"]), "one string, 'a'"),
+        (lambda: WordF1().statistics([[]], ["a"]), "no reference"),
+        (lambda: GivenCost().statistics([["a"]], ["a"]), "file gives the cost"),
+        (lambda: Parseval().statistics([["a"]], ["a"]), "readers of trees"),
         (lambda: WordErrors().costs([[1, 2, 3]]), "2 counts a row"),
     ],
 )
@@ -261,7 +260,7 @@ def test_mistakes_are_named(make, message):
 
 def test_importing_the_metrics_loads_neither_library():
     code = (
-        "import sys, hopefear.metrics.lists as m; m.Brackets(); "
+        "import sys, hopefear.metrics.lists as m; m.Parseval(); "
         "sys.exit(bool({'sacrebleu', 'rapidfuzz'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
@@ -343,23 +342,23 @@ def test_evaluation_says_when_a_model_is_better():
     assert values["oracle_rate"] == pytest.approx(100 * right.mean())
     assert {"precision", "recall", "oracle_recall", "baseline_precision"} <= set(values)
     again = evaluate_lists(metric_named("parseval"), counts, starts, right.astype(int))
-    assert again == found
-    same = compare_lists(Brackets(), counts, starts, right.astype(int), right.astype(int))
+    assert again.as_dict() == values
+    same = compare_lists(Parseval(), counts, starts, right.astype(int), right.astype(int))
     assert (same["difference"], same["p_bootstrap"], same["p_randomisation"]) == (0.0, 1.0, 1.0)
     by_recall = compare_lists(
-        Brackets(), counts, starts, right.astype(int), np.zeros(300, int), score="recall"
+        Parseval(), counts, starts, right.astype(int), np.zeros(300, int), score="recall"
     )
     assert by_recall["difference"] == values["recall"] - values["baseline_recall"]
 
 
-def test_given_costs_need_no_counts():
-    costs = [0.5, 0.0, 2.0, 1.0]
-    found = evaluate_lists(metric_named("cost"), None, [0, 2, 4], [1, 0], costs, samples=50)
+def test_given_costs():
+    metric, costs = GivenCost(), [0.5, 0.0, 2.0, 1.0]
+    found = evaluate_lists(metric, metric.statistics_of(costs), [0, 2, 4], [1, 0], samples=50)
     values = found.as_dict()
     assert (values["cost"], values["baseline_cost"], values["oracle_cost"]) == (1.0, 1.25, 0.5)
     assert values["worst_cost"] == 1.25 and values["oracle_rank"] is None
     assert values["gap_closed"] == pytest.approx(100 / 3)
-    perfect = evaluate_lists(metric_named("cost"), None, [0, 1], [0], [0.0], samples=5)
+    perfect = evaluate_lists(metric, metric.statistics_of([0.0]), [0, 1], [0], samples=5)
     assert perfect.gap_closed is None and "way to the oracle" not in perfect.text()
 
 
@@ -371,8 +370,8 @@ def test_given_costs_need_no_counts():
         ({"chosen": [0.0, 1.0]}, "whole number"),
         ({"scores": [1.0, math.nan, 0.0, 0.0]}, r"scores\[1\] is not a number"),
         ({"costs": [1.0, 2.0]}, "costs has shape"),
-        ({"counts": None}, "wer needs the counts"),
         ({"starts": [0, 0, 4]}, "list 0 has no candidates"),
+        ({"starts": [0, 3]}, "starts must run from 0 to the number of candidates, 4"),
         ({"counts": np.zeros((0, 2)), "starts": [0], "chosen": []}, "no lists"),
         ({"samples": 0}, "at least 1 replicate"),
     ],
@@ -396,7 +395,7 @@ def test_parse_lists_have_their_known_scores():
             for c in json.loads(line)["candidates"]:
                 counts.append((c["matched"], c["gold_brackets"], c["test_brackets"]))
             starts.append(len(counts))
-    found = evaluate_lists(Brackets(), counts, starts, np.zeros(518, int), samples=200)
+    found = evaluate_lists(Parseval(), counts, starts, np.zeros(518, int), samples=200)
     shown = {
         who: round(getattr(found, who).scores["f1"], 2) for who in ("model", "oracle", "worst")
     }
@@ -422,7 +421,9 @@ def test_translation_lists_have_sacrebleus_score():
     starts.append(len(texts))
     gold = path.with_name("test_2016_flickr.en").read_text("utf-8").splitlines()[:60]
     metric = Bleu(tokenize="none")
-    counts = metric.counts_by_list(texts, starts, [[line] for line in gold])
+    counts = metric.statistics(
+        [[gold[i]] for i in np.repeat(np.arange(60), np.diff(starts))], texts
+    )
     found = evaluate_lists(metric, counts, starts, np.zeros(60, int), samples=50)
     first = [texts[c] for c in starts[:-1]]
     expected = sacrebleu.corpus_bleu(first, [gold], tokenize="none", force=True).score
@@ -430,7 +431,7 @@ def test_translation_lists_have_sacrebleus_score():
     assert found.worst.high < expected < found.oracle.low
 
 
-@pytest.mark.parametrize("metric", [*TEXT_METRICS, Brackets(), Brackets(cost="errors")], ids=str)
+@pytest.mark.parametrize("metric", [*TEXT_METRICS, Parseval(), Parseval(cost="errors")], ids=str)
 def test_costs_have_room_for_counts_in_bytes(metric):
     """Readers keep small counts in bytes, whose sums and products would not fit."""
     few = np.full((1, len(metric.columns)), 200)

@@ -14,7 +14,7 @@ from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.trees import Symbols, parse_trees
 from hopefear.errors import HopefearError
 from hopefear.features.brackets import bracket_counts
-from hopefear.metrics.parseval import Parseval, parseval_scores
+from hopefear.metrics.parseval import Evalb, Parseval
 from hopefear.metrics.significance import paired_bootstrap
 
 pytestmark = pytest.mark.interpreted
@@ -89,14 +89,14 @@ def test_gold_tags_delete_from_both_trees(pairs, shared):
     for ours, theirs in pairs:
         a, b = (brackets(tree, deleted_words(ours)) for tree in (ours, theirs))
         wanted.append([(a & b).total(), a.total(), b.total()])
-    assert Parseval().rows(gold, trees).tolist() == wanted
+    assert Parseval().statistics(gold, trees).tolist() == wanted
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(PAIRS, min_size=1, max_size=3))
 def test_own_tags_as_the_official_scorer(pairs):
     gold, trees = (parsed(*part) for part in zip(*pairs, strict=True))
-    rows = Parseval("own").rows(gold, trees)
+    rows = Evalb().statistics(gold, trees)
     for row, (ours, theirs) in zip(rows.tolist(), pairs, strict=True):
         left, right = (
             [leaf for leaf in leaves(tree) if leaf[0] not in PUNCTUATION] for tree in (ours, theirs)
@@ -135,9 +135,9 @@ def test_own_tags_as_the_official_scorer(pairs):
 def test_labels_that_count_as_one_and_labels_that_count_not():
     gold = parse_trees(["(TOP (S (NP-SBJ-1 (NN a)) (PRT (RP b)) (NP (-NONE- *)) (VP (, ,))))"])
     test = parse_trees(["( (S (NP=2 (NN a)) (ADVP (RP b)) (X (-NONE- *)) (ADVP (, ,))))"])
-    assert Parseval().stats(gold, test).tolist() == [3, 3, 3]
+    assert Parseval().total(gold, test).tolist() == [3, 3, 3]
     plain = parse_trees(["(ROOT (NN a) (RP b) (-NONE- *) (, ,))"])
-    assert Parseval().stats(plain, test).tolist() == [0, 0, 3]
+    assert Parseval().total(plain, test).tolist() == [0, 0, 3]
 
 
 def test_candidates_of_one_gold_tree():
@@ -151,8 +151,8 @@ def test_candidates_of_one_gold_tree():
 
 
 def test_scores_of_sums_and_of_nothing():
-    assert parseval_scores(np.zeros(3, np.int64)) == {"f1": 0.0, "precision": 0.0, "recall": 0.0}
-    many = parseval_scores(np.array([[1, 2, 1], [0, 0, 0]]))
+    assert Parseval().scores(np.zeros(3, np.int64)) == {"f1": 0.0, "precision": 0.0, "recall": 0.0}
+    many = Parseval().scores(np.array([[1, 2, 1], [0, 0, 0]]))
     assert many["f1"].tolist() == [pytest.approx(200 / 3), 0.0]
     assert Parseval().costs(np.array([[1, 2, 1], [0, 0, 0]])).tolist() == [pytest.approx(1 / 3), 0]
     rows = np.array([[1, 2, 1], [2, 2, 2]] * 10)
@@ -163,8 +163,8 @@ def test_scores_of_sums_and_of_nothing():
 def test_scores_that_the_official_scorer_prints():
     gold = parse_trees(["(S (A (B b) (C c)) (D d))", "(S (, x))", "(S (A (B b)))"])
     test = parse_trees(["(S (B b) (A (C c) (E d)))", "(S (, x))", "(S (A (, b)) (C c))"])
-    metric = Parseval("own")
-    scores = metric.scores(metric.stats(gold, test))
+    metric = Evalb()
+    scores = metric.scores(metric.total(gold, test))
     assert scores["f1"] == 50.0
     assert (scores["sentences"], scores["errors"]) == (1, 1)
     assert (scores["crossing"], scores["no_crossing"], scores["exact"]) == (1.0, 0.0, 0.0)
@@ -178,11 +178,9 @@ def test_trees_that_do_not_pair_up_are_refused():
     with pytest.raises(HopefearError, match="tree 1 has 2 words, its gold tree 1"):
         bracket_counts(one, two, np.array([0, 0]))
     with pytest.raises(HopefearError, match="2 trees and 1 gold trees"):
-        Parseval().rows(one, two)
+        Parseval().statistics(one, two)
     with pytest.raises(HopefearError, match="out of 1"):
         bracket_counts(one, two, np.array([0, 1]))
-    with pytest.raises(HopefearError, match="gold or own"):
-        Parseval("other").rows(one, one)
 
 
 @pytest.mark.compiled
@@ -196,4 +194,4 @@ def test_counts_of_real_lists_are_reproduced():
     for one, two in zip(given, counted, strict=True):
         assert np.array_equal(one.counts, two.counts)
     firsts = sum(lists.counts[lists.starts[:-1]].sum(axis=0) for lists in counted)
-    assert round(parseval_scores(firsts)["f1"], 2) == 84.49
+    assert round(Parseval().scores(firsts)["f1"], 2) == 84.49

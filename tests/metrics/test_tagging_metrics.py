@@ -15,12 +15,10 @@ from hopefear.metrics import (
     Tagging,
     best_temperature,
     chunk_scores,
-    compare_taggings,
-    fit_temperature,
+    compare_outputs,
     label_confusion,
     reliability,
     span_errors,
-    tagging_counts,
     unknown_word_accuracy,
     unknown_words,
 )
@@ -80,7 +78,7 @@ def spans_of(labels):
 def test_counts_equal_sets_of_spans(pairs):
     gold = [[a for a, _ in s] for s in pairs]
     output = [[b for _, b in s] for s in pairs]
-    counts = tagging_counts(gold, output)
+    counts = Tagging().statistics(gold, output)
     for row, one, two in zip(counts, gold, output, strict=True):
         a, b = spans_of(one), spans_of(two)
         right = sum(x == y for x, y in zip(one, two, strict=True))
@@ -89,7 +87,7 @@ def test_counts_equal_sets_of_spans(pairs):
             len(a & b), len(b), len(a), right, len(one), whole, int(len(one) > 0)
         ]  # fmt: skip
     scores = chunk_scores(gold, output)
-    assert np.array_equal(scores.stats, counts.sum(axis=0))
+    assert np.array_equal(scores.statistics, counts)
     assert np.array_equal(scores.counts.sum(axis=0), counts.sum(axis=0)[:3])
 
 
@@ -99,7 +97,7 @@ def test_span_errors_account_for_every_span(pairs):
     gold = [[a for a, _ in s] for s in pairs]
     output = [[b for _, b in s] for s in pairs]
     found = span_errors(gold, output)
-    correct, n_output, n_gold = tagging_counts(gold, output).sum(axis=0)[:3]
+    correct, n_output, n_gold = Tagging().statistics(gold, output).sum(axis=0)[:3]
     assert found.correct == correct
     assert n_gold == found.correct + found.type + found.bounds + found.both + found.missed
     touching = spurious = 0
@@ -160,7 +158,7 @@ def test_no_tokens():
 
 def test_values_of_many_sums_at_once():
     metric = Tagging()
-    rows = tagging_counts(*recorded("random-bio"))
+    rows = Tagging().statistics(*recorded("random-bio"))
     sums = np.stack([rows[:30].sum(axis=0), rows.sum(axis=0)])
     many = metric.scores(sums)
     for i in range(2):
@@ -181,15 +179,15 @@ def test_comparison_finds_a_real_difference_and_no_false_one(metric):
         return found
 
     good, bad, alike = wrong(0.05), wrong(0.25), wrong(0.05)
-    settings_ = {"labels": LABELS, "metric": metric, "samples": 500}
-    clear = compare_taggings(gold, good, bad, starts, **settings_)
+    settings_ = {"score": metric, "samples": 500}
+    clear = compare_outputs(Tagging(), gold, good, bad, starts, LABELS, **settings_)
     assert clear["p_bootstrap"] < 0.01 and clear["p_randomisation"] < 0.01
     assert 0.0 < clear["low"] < clear["difference"] < clear["high"]
-    assert clear == compare_taggings(gold, good, bad, starts, **settings_)
-    none = compare_taggings(gold, good, alike, starts, **settings_)
+    assert clear == compare_outputs(Tagging(), gold, good, bad, starts, LABELS, **settings_)
+    none = compare_outputs(Tagging(), gold, good, alike, starts, LABELS, **settings_)
     assert none["p_bootstrap"] > 0.05 and none["p_randomisation"] > 0.05
     assert clear["first"] == Tagging().scores(
-        Tagging().stats(gold, good, starts, LABELS)
+        Tagging().total(gold, good, starts, LABELS)
     )[metric]  # fmt: skip
 
 
@@ -214,13 +212,13 @@ def test_confusion_and_unknown_words():
         (lambda: chunk_scores(np.array([0]), np.array([0])), "need the names"),
         (lambda: chunk_scores(np.array([0]), np.array([-1]), labels=["O"]), "position -1"),
         (lambda: chunk_scores(["O"], ["O"], reading="x"), "no reading 'x'"),
-        (lambda: compare_taggings(["O"], ["O"], ["O"], metric="bleu"), "no tagging score 'bleu'"),
+        (
+            lambda: compare_outputs(Tagging(), ["O"], ["O"], ["O"], score="bleu"),
+            "tagging.* has no score 'bleu'; it has accuracy, f1",
+        ),
         (lambda: unknown_word_accuracy(["N"], ["N"], [1]), "one true or false each"),
         (lambda: reliability([1.5], [True]), "probability 0 is 1.5"),
         (lambda: reliability([0.5], [True, False]), "do not pair up"),
-        (lambda: fit_temperature([[1.0]], [-1]), "no list holds"),
-        (lambda: fit_temperature([[1.0, -np.inf]], [1]), "must be finite"),
-        (lambda: fit_temperature([[1.0]], [2]), "does not fit"),
         (lambda: best_temperature(lambda t: 0.0, low=2.0, high=1.0), "give 0 < low < high"),
     ],
 )
@@ -244,10 +242,12 @@ def test_temperature_is_recovered_from_samples():
     scores = rng.normal(0.0, 2.0, (4000, 5))
     p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     gold = (rng.random((4000, 1)) > p.cumsum(axis=1)).sum(axis=1)
-    found = fit_temperature(3.0 * scores, gold)
-    assert found.value == pytest.approx(3.0, rel=0.08)
-    assert found.after > found.before and not found.at_bound
-    ragged = [row[: 2 + i % 4] for i, row in enumerate(3.0 * scores)]
-    inside = np.where(gold < np.array([len(r) for r in ragged]), gold, -1)
-    assert fit_temperature(ragged, inside).value == pytest.approx(3.0, rel=0.12)
-    assert fit_temperature([[2.0, 0.0]], [0]).at_bound
+
+    def log_likelihood(t):
+        table = 3.0 * scores / t
+        right = table[np.arange(len(gold)), gold]
+        return float((right - np.log(np.exp(table).sum(axis=1))).mean())
+
+    found = best_temperature(log_likelihood)
+    assert found.value == pytest.approx(3.0, rel=0.08) and not found.at_bound
+    assert best_temperature(lambda t: -t).at_bound

@@ -59,14 +59,14 @@ def bleu_counts(good, rng):
 def real_lists(name="val"):
     """The 100-best lists of Multi30k with their 14 dense features."""
     from hopefear.data.moses.reading import read_moses
-    from hopefear.metrics.lists.bleu import BleuCounts
+    from hopefear.metrics.lists import Bleu
     from hopefear.translation.features import learned
 
     folder = DATA / "multi30k-nbest"
     if not (folder / f"{name}.nbest.xz").exists():
         pytest.skip(f"no lists at {folder}; set HOPEFEAR_DATA to a folder with multi30k-nbest")
     lists = read_moses(
-        str(folder / f"{name}.nbest.xz"), str(folder / f"{name}.en"), metric=BleuCounts()
+        str(folder / f"{name}.nbest.xz"), str(folder / f"{name}.en"), metric=Bleu(tokenize="none")
     )
     return learned(lists, Bleu(tokenize="none"), ("dense",))
 

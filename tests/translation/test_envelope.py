@@ -241,9 +241,9 @@ def test_any_metric(metric):
     starts = np.array([0, 5, 10, 15])
     refs = [["the cat sat on the mat"]] * 15
     if isinstance(metric, GivenCost):
-        counts = metric.counts_of(rng.integers(0, 9, 15))
+        counts = metric.statistics_of(rng.integers(0, 9, 15))
     else:
-        counts = metric.counts(TEXTS * 3, refs)
+        counts = metric.statistics(refs, TEXTS * 3)
     a, b = rng.normal(size=(2, 15))
     worth = quick_worth(metric)
     step = best_step(starts, a, b, counts, worth)

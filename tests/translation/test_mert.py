@@ -21,7 +21,6 @@ from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.data.moses.reading import read_moses
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.metrics.lists import Bleu, Chrf, GivenCost, Ter
-from hopefear.metrics.lists.bleu import BleuCounts
 from hopefear.translation.tuners.mert import Climber, DenseLists, Mert
 from hopefear.translation.tuners.problem import TuningProblem
 
@@ -65,7 +64,7 @@ def random_problem(seed: int, d: int = 3, n: int = 5, metric: Any = None, **more
     else:
         words = np.array(["the", "cat", "sat", "on", "a", "mat"])
         texts = [" ".join(rng.choice(words, rng.integers(1, 8))) for _ in range(c)]
-        counts = metric.counts(texts, [["the cat sat on a mat"]] * c)
+        counts = metric.statistics([["the cat sat on a mat"]] * c, texts)
         data = dataset(table, starts, metric, counts, **more)
     return TuningProblem(data, metric, rng.integers(-2, 3, d).astype(float))
 
@@ -285,7 +284,7 @@ def test_real_lists():
     path = LISTS / "val.nbest.xz"
     if not path.exists():
         pytest.skip(f"no lists at {path}; set HOPEFEAR_DATA to a folder that holds multi30k-nbest")
-    lists = read_moses(path, LISTS / "val.en", metric=BleuCounts())
+    lists = read_moses(path, LISTS / "val.en", metric=Bleu(tokenize="none"))
     firsts = np.repeat(lists.dense[lists.starts[:-1]], np.diff(lists.starts), axis=0)
     metric = Bleu(tokenize="none")
     data = dataset(lists.dense - firsts, lists.starts, metric, lists.counts)

@@ -322,7 +322,7 @@ def test_files_and_objects_are_the_same_lists(tmp_path, metric):
     judge = tuning_metric(metric)
     texts = [one["text"] for candidates in lists for one in candidates]
     spread = [[ref] for ref in references for _ in range(5)]
-    np.testing.assert_array_equal(found.counts, judge.counts(texts, spread))
+    np.testing.assert_array_equal(found.counts, judge.statistics(spread, texts))
 
 
 def test_evaluation_agrees_with_tuning():

@@ -21,7 +21,7 @@ from hopefear.cli.tune.outcome import first_choices
 from hopefear.data.moses.reading import read_moses
 from hopefear.errors import HopefearError, ModelError, NewerFormatError
 from hopefear.metrics.lists import metric_named
-from hopefear.metrics.lists.bleu import Bleu, BleuCounts
+from hopefear.metrics.lists.bleu import Bleu
 from hopefear.training.events import plain
 from hopefear.translation.rounds import _Judge, completed, iterate, moved
 from hopefear.translation.task import CollapseError
@@ -118,9 +118,9 @@ def test_rounds_go_on_while_the_decoder_gains(toy):
 def test_scores_are_those_of_the_first_line_of_each_list(toy):
     worse_first = [BAD[0], GOOD[0], *GOOD[1:], BAD[1]]
     found = toy.iterate(toy.command(worse_first), rounds=1)
-    texts = [["x y z", "we fear"], [line.split("\n") for line in REFS.splitlines()]]
+    references = [[line] for line in REFS.splitlines()]
     bleu = Bleu(tokenize="none")
-    wanted = bleu.scores(bleu.counts(*texts).sum(axis=0))["bleu"]
+    wanted = bleu.scores(bleu.total(references, ["x y z", "we fear"]))["bleu"]
     assert found.rounds[0]["dev"]["bleu"] == pytest.approx(wanted)
 
 
@@ -513,7 +513,7 @@ def climbed(refs, sweeps=2):
     """Tuning by trial: a step along each coordinate, kept where BLEU of the lists grows."""
 
     def tune(paths, weights, number):
-        lists = read_moses(paths, refs, metric=BleuCounts())
+        lists = read_moses(paths, refs, metric=Bleu(tokenize="none"))
         bleu = Bleu(tokenize="none")
         ends = list(zip(lists.starts, lists.starts[1:], strict=False))
 

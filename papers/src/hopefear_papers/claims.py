@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.metrics import approximate_randomisation, paired_bootstrap
-from hopefear.metrics.lists.base import ListMetric
+from hopefear.metrics.base import ListMetric
 from hopefear.report import Page
 
 ALPHA = 0.05
@@ -123,9 +123,9 @@ def compare_choices(
 
     Examples
     --------
-    >>> from hopefear.metrics.lists.fmeasure import Brackets
+    >>> from hopefear.metrics.lists import Parseval
     >>> good, bad = np.array([[4, 4, 4]] * 50), np.array([[2, 4, 4]] * 50)
-    >>> compare_choices(Brackets(), "f1", [good], [bad, bad], 100).points
+    >>> compare_choices(Parseval(), "f1", [good], [bad, bad], 100).points
     50.0
     """
     times = math.lcm(len(first), len(second))

@@ -20,7 +20,7 @@ from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import EXPECTED
 from hopefear.features.lists.keyed import Numbered, pruned
 from hopefear.features.trees import families
-from hopefear.metrics.lists import Brackets
+from hopefear.metrics.lists import Parseval
 from hopefear.storage import load, save
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.task import dataset, teaching
@@ -217,4 +217,4 @@ def f_score(counts: np.ndarray) -> float:
     >>> f_score(np.array([[3, 4, 4], [4, 4, 4]]))
     87.5
     """
-    return float(Brackets().scores(counts.sum(axis=0))["f1"]) if len(counts) else 0.0
+    return float(Parseval().scores(counts.sum(axis=0))["f1"]) if len(counts) else 0.0

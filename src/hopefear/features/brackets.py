@@ -336,19 +336,6 @@ def evaluation_counts(gold: Trees, trees: Trees) -> np.ndarray:
     return counts
 
 
-def bracket_costs(counts: np.ndarray) -> np.ndarray:
-    """``1 - F1`` of each row of counts, between 0 and 1; 0 where neither tree has a bracket.
-
-    Examples
-    --------
-    >>> bracket_costs(np.array([[2, 3, 3], [0, 0, 0], [0, 1, 0]])).round(2).tolist()
-    [0.33, 0.0, 1.0]
-    """
-    matched, all_ = counts[..., MATCHED], counts[..., GOLD] + counts[..., TEST]
-    f1 = np.divide(2.0 * matched, all_, out=np.ones(all_.shape), where=all_ > 0)
-    return 1.0 - f1
-
-
 def _checked(gold: Trees, trees: Trees, of: np.ndarray) -> np.ndarray:
     of = np.ascontiguousarray(of, np.int64)
     if len(of) != len(trees):

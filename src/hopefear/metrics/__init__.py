@@ -1,17 +1,15 @@
-"""Counts first, a number from summed counts second.
+"""Statistics of examples first, a number from their sum second.
 
-A metric has ``scores(sums)``, scores by name, for one sum of statistics ``[S]`` or for many
-``[..., S]`` at once, and ``signature``, which says how the numbers were made. Statistics come from
-``rows(reference, output)``, those of each example, and ``stats(reference, output)``, their sum.
-Sums of parts add up to the sum of the whole, so scores of shards, resamples and swaps need no
-second look at the outputs.
+Every metric is a `Metric`: ``statistics(references, outputs)`` counts each example, ``total`` gives
+their sum, ``scores(sums)`` numbers by name, and ``signature`` says how they were made. Metrics of
+candidates are in :mod:`hopefear.metrics.lists`.
 """
 
+from hopefear.metrics.base import ListMetric, Metric
 from hopefear.metrics.calibration import (
     Reliability,
     Temperature,
     best_temperature,
-    fit_temperature,
     reliability,
 )
 from hopefear.metrics.classification import (
@@ -21,11 +19,12 @@ from hopefear.metrics.classification import (
     classification_scores,
     score_names,
 )
-from hopefear.metrics.dependencies import Dependencies, Trees, compare_trees, tree_errors
+from hopefear.metrics.dependencies import Dependencies, Trees, tree_errors
 from hopefear.metrics.significance import (
     Comparison,
     Interval,
     approximate_randomisation,
+    compare_outputs,
     confidence_interval,
     paired_bootstrap,
 )
@@ -35,11 +34,9 @@ from hopefear.metrics.tagging import (
     SpanErrors,
     Tagging,
     chunk_scores,
-    compare_taggings,
     label_confusion,
     span_errors,
     span_f1,
-    tagging_counts,
     unknown_word_accuracy,
     unknown_words,
 )
@@ -52,6 +49,8 @@ __all__ = [
     "Confusion",
     "Dependencies",
     "Interval",
+    "ListMetric",
+    "Metric",
     "Probabilities",
     "Reliability",
     "SpanErrors",
@@ -62,17 +61,14 @@ __all__ = [
     "best_temperature",
     "chunk_scores",
     "classification_scores",
-    "compare_taggings",
-    "compare_trees",
+    "compare_outputs",
     "confidence_interval",
-    "fit_temperature",
     "label_confusion",
     "paired_bootstrap",
     "reliability",
     "score_names",
     "span_errors",
     "span_f1",
-    "tagging_counts",
     "tree_errors",
     "unknown_word_accuracy",
     "unknown_words",

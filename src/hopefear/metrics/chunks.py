@@ -122,36 +122,19 @@ _CONLLEVAL = {"O": OUT, ".": DOT, "B": BEGIN, "I": INSIDE, "E": END, "[": OPEN, 
 _IOBES = _CONLLEVAL | {"S": SINGLE, "L": END, "U": SINGLE, "M": INSIDE, "W": SINGLE}
 
 
-class Reading(NamedTuple):
-    """How labels are read as chunks.
+def split_label(
+    label: str, reading: str = "conlleval", raw: bool = False, outside: str = "O"
+) -> tuple[str, str]:
+    """Returns the tag and the type of a label; parameters as of `Tagging`.
 
-    Parameters
-    ----------
-    reading : {"conlleval", "iobes"}
-        ``conlleval`` is the official script, in everything: it does not know ``S``, ``L`` and
-        ``U``, and lets ``B`` go on after ``E``. ``iobes`` reads single and last tokens of
-        IOBES, BILOU and BMES as their schemes mean them, and B, I, O as the script does.
-    raw : bool
-        Labels are bare types, each token a chunk of its own (the script's ``-r``).
-    outside : str
-        With ``raw``, the label of tokens outside chunks besides ``O`` (its ``-o``).
+    >>> split_label("B-X-Y"), split_label("NN"), split_label("NN", raw=True)
+    (('B', 'X-Y'), ('NN', ''), ('B', 'NN'))
     """
-
-    reading: str = "conlleval"
-    raw: bool = False
-    outside: str = "O"
-
-    def split(self, label: str) -> tuple[str, str]:
-        """Tag and type of a label.
-
-        >>> Reading().split("B-X-Y"), Reading().split("NN"), Reading(raw=True).split("NN")
-        (('B', 'X-Y'), ('NN', ''), ('B', 'NN'))
-        """
-        if self.raw:
-            label = "O" if label in ("O", self.outside) else f"B-{label}"
-        tag, _, kind = label.partition("-")
-        # The script tests types for truth, and in Perl "0" is false.
-        return tag, "" if kind == "0" and self.reading == "conlleval" else kind
+    if raw:
+        label = "O" if label in ("O", outside) else f"B-{label}"
+    tag, _, kind = label.partition("-")
+    # The script tests types for truth, and in Perl "0" is false.
+    return tag, "" if kind == "0" and reading == "conlleval" else kind
 
 
 class Chunking(NamedTuple):
@@ -171,14 +154,16 @@ class Chunked(NamedTuple):
     sentence: NDArray[np.int64]  # sentence of each place
 
 
-def chunked(data: Coded, how: Reading) -> Chunked:
-    """Read taggings as chunks."""
-    if how.reading not in READINGS:
-        raise HopefearError(f"no reading {how.reading!r} of chunks; choose {' or '.join(READINGS)}")
-    parts = [how.split(name) for name in [*data.names, "O"]]
+def chunked(
+    data: Coded, reading: str = "conlleval", raw: bool = False, outside: str = "O"
+) -> Chunked:
+    """Reads taggings as chunks; parameters as of `Tagging`."""
+    if reading not in READINGS:
+        raise HopefearError(f"no reading {reading!r} of chunks; choose {' or '.join(READINGS)}")
+    parts = [split_label(name, reading, raw, outside) for name in [*data.names, "O"]]
     kinds: dict[str, int] = {"": 0}
     kind = np.array([kinds.setdefault(k, len(kinds)) for _, k in parts])
-    tags = _CONLLEVAL if how.reading == "conlleval" else _IOBES
+    tags = _CONLLEVAL if reading == "conlleval" else _IOBES
     tag = np.array([tags.get(t, OTHER) for t, _ in parts])
     pairs: dict[tuple[str, str], int] = {}
     same = np.array([pairs.setdefault(p, len(pairs)) for p in parts])
@@ -190,7 +175,7 @@ def chunked(data: Coded, how: Reading) -> Chunked:
     for codes in data.codes:
         places = np.full(len(sentence), len(data.names))
         places[tokens] = codes
-        taggings.append(_boundaries(tag[places], kind[places], *_TABLES[how.reading]))
+        taggings.append(_boundaries(tag[places], kind[places], *_TABLES[reading]))
     return Chunked(list(kinds), taggings, same, sentence)
 
 

@@ -6,17 +6,19 @@ score between 0 and 1.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
-from hopefear.metrics.interface import Scores, percent, plain
+from hopefear.metrics.base import Metric, Scores, percent, plain
 
 
-class Accuracy(NamedTuple):
+@dataclass(frozen=True)
+class Accuracy(Metric):
     """Share of outputs that equal their reference, of any kind of label.
 
     ``100 * right / all``
@@ -29,31 +31,32 @@ class Accuracy(NamedTuple):
     Examples
     --------
     >>> metric = Accuracy()
-    >>> metric.scores(metric.stats(["a", "b", "b"], ["a", "b", "a"]))["accuracy"]
+    >>> metric.scores(metric.total(["a", "b", "b"], ["a", "b", "a"]))["accuracy"]
     66.66666666666667
     """
 
+    name: ClassVar[str] = "accuracy"
+    main: ClassVar[str] = "accuracy"
+
     unit: str = "example"
 
-    def rows(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
-        reference, output = _same_length(reference, output)
-        right = reference == output
+    def statistics(self, references: ArrayLike, outputs: ArrayLike) -> NDArray[np.int64]:
+        gold, ours = _same_length(references, outputs)
+        right = gold == ours
         return np.stack((right, np.ones_like(right)), axis=1).astype(np.int64)
 
-    def stats(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
-        return self.rows(reference, output).sum(axis=0)
-
-    def scores(self, sums: NDArray[np.int64]) -> Scores:
-        sums = np.asarray(sums)
-        accuracy = percent(sums[..., 0], sums[..., 1])
-        return plain({"accuracy": accuracy, "error": 100.0 - accuracy, "count": sums[..., 1]})
+    def scores(self, sums: ArrayLike) -> Scores:
+        right, count = np.moveaxis(np.asarray(sums), -1, 0)
+        accuracy = percent(right, count)
+        return plain({"accuracy": accuracy, "error": 100.0 - accuracy, "count": count})
 
     @property
     def signature(self) -> str:
         return f"metric:accuracy|unit:{self.unit}|v:{__version__}"
 
 
-class Classification(NamedTuple):
+@dataclass(frozen=True)
+class Classification(Metric):
     """Accuracy, precision, recall and F1 from the confusion counts.
 
     ``precision = TP / (TP + FP), recall = TP / (TP + FN), F1 = 2 TP / (2 TP + FP + FN)``
@@ -75,24 +78,28 @@ class Classification(NamedTuple):
     Examples
     --------
     >>> metric = Classification()
-    >>> scores = metric.scores(metric.stats([1, 1, 0, 0], [1, 0, 0, 0]))
+    >>> scores = metric.scores(metric.total([1, 1, 0, 0], [1, 0, 0, 0]))
     >>> scores["accuracy"], scores["precision"], scores["recall"]
     (75.0, 100.0, 50.0)
     """
 
+    name: ClassVar[str] = "classification"
+    main: ClassVar[str] = "accuracy"
+
     n_classes: int = 2
     positive: int = 1
 
-    def rows(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
-        cells = self._cells(reference, output)
+    def statistics(self, references: ArrayLike, outputs: ArrayLike) -> NDArray[np.int64]:
+        cells = self._cells(references, outputs)
         rows = np.zeros((len(cells), self.n_classes**2), np.int64)
         rows[np.arange(len(cells)), cells] = 1
         return rows
 
-    def stats(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
-        return np.bincount(self._cells(reference, output), minlength=self.n_classes**2)
+    def total(self, references: ArrayLike, outputs: ArrayLike, *more: Any) -> NDArray[np.int64]:
+        # The statistics themselves are far wider than what they hold.
+        return np.bincount(self._cells(references, outputs), minlength=self.n_classes**2)
 
-    def scores(self, sums: NDArray[np.int64]) -> Scores:
+    def scores(self, sums: ArrayLike) -> Scores:
         confusion = self.confusion(sums)
         count = confusion.sum(axis=(-1, -2))
         right = np.diagonal(confusion, axis1=-2, axis2=-1).sum(axis=-1)
@@ -111,14 +118,14 @@ class Classification(NamedTuple):
             scores[f"{name}_micro"] = accuracy
         return plain(scores)
 
-    def confusion(self, stats: NDArray[np.int64]) -> NDArray[np.int64]:
+    def confusion(self, sums: ArrayLike) -> NDArray[np.int64]:
         """Counts ``[reference, output]``."""
-        stats = np.asarray(stats)
-        return stats.reshape(*stats.shape[:-1], self.n_classes, self.n_classes)
+        table = np.asarray(sums)
+        return table.reshape(*table.shape[:-1], self.n_classes, self.n_classes)
 
-    def per_class(self, stats: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def per_class(self, sums: ArrayLike) -> dict[str, NDArray[Any]]:
         """Precision, recall, F1, ``support`` (in the reference) and ``predicted``, by position."""
-        confusion = self.confusion(stats)
+        confusion = self.confusion(sums)
         right = np.diagonal(confusion, axis1=-2, axis2=-1)
         support, predicted = confusion.sum(axis=-1), confusion.sum(axis=-2)
         return {
@@ -141,7 +148,8 @@ class Classification(NamedTuple):
         return reference * self.n_classes + output
 
 
-class Probabilities(NamedTuple):
+@dataclass(frozen=True)
+class Probabilities(Metric):
     """Log loss and Brier score of class probabilities.
 
     ``log_loss = -mean ln p(y), brier = mean of sum_k (p(k) - [k = y])^2``
@@ -162,19 +170,23 @@ class Probabilities(NamedTuple):
     Examples
     --------
     >>> metric = Probabilities()
-    >>> scores = metric.scores(metric.stats([1, 0], [0.5, 0.5]))
+    >>> scores = metric.scores(metric.total([1, 0], [0.5, 0.5]))
     >>> round(scores["log_loss"], 4), scores["brier"]
     (0.6931, 0.25)
     """
 
+    name: ClassVar[str] = "probabilities"
+    main: ClassVar[str] = "log_loss"
+    higher: ClassVar[bool] = False
+
     n_classes: int = 2
 
-    def rows(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.float64]:
-        p = np.asarray(output, np.float64)
+    def statistics(self, references: ArrayLike, outputs: ArrayLike) -> NDArray[np.float64]:
+        p = np.asarray(outputs, np.float64)
         if self.n_classes == 2 and p.ndim == 1:
             p = np.stack((1.0 - p, p), axis=1)
-        reference, p = _same_length(reference, p)
-        y = _positions(reference, self.n_classes, "reference")
+        gold, p = _same_length(references, p)
+        y = _positions(gold, self.n_classes, "reference")
         if p.ndim != 2 or p.shape[1] != self.n_classes:
             raise HopefearError(
                 f"probabilities of shape {p.shape} do not fit {self.n_classes} classes; "
@@ -189,13 +201,10 @@ class Probabilities(NamedTuple):
             squares /= 2.0
         return np.stack((loss, squares, np.ones(len(y))), axis=1)
 
-    def stats(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.float64]:
-        return self.rows(reference, output).sum(axis=0)
-
-    def scores(self, sums: NDArray[np.float64]) -> Scores:
-        sums = np.asarray(sums)
-        count = np.maximum(sums[..., 2], 1.0)
-        return plain({"log_loss": sums[..., 0] / count, "brier": sums[..., 1] / count})
+    def scores(self, sums: ArrayLike) -> Scores:
+        loss, squares, count = np.moveaxis(np.asarray(sums), -1, 0)
+        count = np.maximum(count, 1.0)
+        return plain({"log_loss": loss / count, "brier": squares / count})
 
     @property
     def signature(self) -> str:
@@ -229,11 +238,11 @@ def classification_scores(
     (50.0, 'metric:classification|classes:2|positive:1')
     """
     metric = Classification(n_classes, positive)
-    scores = metric.scores(metric.stats(reference, output))
+    scores = metric.scores(metric.total(reference, output))
     scores["signature"] = metric.signature
     if probabilities is not None:
         soft = Probabilities(n_classes)
-        scores |= soft.scores(soft.stats(reference, probabilities))
+        scores |= soft.scores(soft.total(reference, probabilities))
         scores["signature"] += " " + soft.signature
     return scores
 

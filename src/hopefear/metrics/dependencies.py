@@ -1,22 +1,22 @@
 """Scores of dependency trees: attachment with and without relations, punctuation, morphology.
 
-Scores are percentages, 0 to 100. Two parses are compared by resampling whole sentences.
+Scores are percentages, 0 to 100.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
+from hopefear.metrics.base import Metric, Scores, percent, plain
 from hopefear.metrics.chunks import coded
-from hopefear.metrics.interface import Scores, percent, plain
-from hopefear.metrics.significance import paired_tests
 
 # Relations and features as the shared task of CoNLL 2018 sorts them.
 CONTENT = {
@@ -37,22 +37,6 @@ GOLD_CONTENT, CONTENT_OUT, CONTENT_RIGHT, MORPHOLOGY = range(8, 12)
 SENTENCES, TREES, LABELLED_TREES, BARE_TREES, BARE_LABELLED_TREES = range(12, 17)
 GOLD_ROOTS, ROOTS_OUT, ROOTS_RIGHT = range(17, 20)
 SIZE = 20
-# Which counts a score is made of: right ones, and those of reference and output that there are.
-READ_BY: dict[str, tuple[int, ...]] = {
-    "uas": (HEADS, WORDS),
-    "las": (LABELLED, WORDS),
-    "las_universal": (UNIVERSAL, WORDS),
-    "clas": (CONTENT_RIGHT, GOLD_CONTENT, CONTENT_OUT),
-    "mlas": (MORPHOLOGY, GOLD_CONTENT, CONTENT_OUT),
-    "labels": (LABELS, WORDS),
-    "uas_nopunct": (BARE_HEADS, BARE_WORDS),
-    "las_nopunct": (BARE_LABELLED, BARE_WORDS),
-    "trees": (TREES, SENTENCES),
-    "trees_labelled": (LABELLED_TREES, SENTENCES),
-    "trees_nopunct": (BARE_TREES, SENTENCES),
-    "trees_labelled_nopunct": (BARE_LABELLED_TREES, SENTENCES),
-    "roots": (ROOTS_RIGHT, GOLD_ROOTS, ROOTS_OUT),
-}
 OF_RELATIONS = {"las", "labels", "las_nopunct", "trees_labelled", "trees_labelled_nopunct"}
 OF_UNIVERSAL = {"las_universal", "clas", "mlas"}
 
@@ -90,7 +74,8 @@ class Trees(NamedTuple):
         return cls(bank.starts, bank.heads, bank.relations, *table)
 
 
-class Dependencies(NamedTuple):
+@dataclass(frozen=True)
+class Dependencies(Metric):
     """Attachment scores of CoNLL-X and of CoNLL 2018, complete trees and roots.
 
     ``uas = 100 heads right / words, las = 100 (head and relation right) / words``
@@ -119,85 +104,57 @@ class Dependencies(NamedTuple):
     --------
     >>> gold = Trees([0, 3], [2, 0, 2], ["nsubj", "root", "punct"], ["It", "rains", "."])
     >>> metric = Dependencies()
-    >>> scores = metric.scores(metric.stats(gold, gold._replace(heads=[2, 0, 1])))
+    >>> scores = metric.scores(metric.total(gold, gold._replace(heads=[2, 0, 1])))
     >>> round(scores["uas"], 2), scores["uas_nopunct"], scores["clas"], scores["trees"]
     (66.67, 100.0, 100.0, 0.0)
     """
 
+    name: ClassVar[str] = "dependencies"
+    main: ClassVar[str] = "las"
+    # Right ones, and those of reference and output that there are.
+    reads: ClassVar[Mapping[str, tuple[int, ...]]] = {
+        "uas": (HEADS, WORDS),
+        "las": (LABELLED, WORDS),
+        "las_universal": (UNIVERSAL, WORDS),
+        "clas": (CONTENT_RIGHT, GOLD_CONTENT, CONTENT_OUT),
+        "mlas": (MORPHOLOGY, GOLD_CONTENT, CONTENT_OUT),
+        "labels": (LABELS, WORDS),
+        "uas_nopunct": (BARE_HEADS, BARE_WORDS),
+        "las_nopunct": (BARE_LABELLED, BARE_WORDS),
+        "trees": (TREES, SENTENCES),
+        "trees_labelled": (LABELLED_TREES, SENTENCES),
+        "trees_nopunct": (BARE_TREES, SENTENCES),
+        "trees_labelled_nopunct": (BARE_LABELLED_TREES, SENTENCES),
+        "roots": (ROOTS_RIGHT, GOLD_ROOTS, ROOTS_OUT),
+    }
+
     labelled: bool = True
     universal: bool = True
 
-    def rows(self, reference: Trees, output: Trees) -> NDArray[np.int64]:
-        """Counts of each sentence, ``[sentences, 20]``."""
-        return _Judged(reference, output).rows()
-
-    def stats(self, reference: Trees, output: Trees) -> NDArray[np.int64]:
-        return self.rows(reference, output).sum(axis=0)
+    def statistics(self, references: Trees, outputs: Trees) -> NDArray[np.int64]:
+        """Returns the counts of each sentence, ``[sentences, 20]``."""
+        return _Judged(references, outputs).rows()
 
     def names(self) -> tuple[str, ...]:
         """The scores there are."""
         without = set() if self.labelled else OF_RELATIONS
         without = without | (set() if self.labelled and self.universal else OF_UNIVERSAL)
-        return tuple(name for name in READ_BY if name not in without)
+        return tuple(name for name in self.reads if name not in without)
 
-    def scores(self, sums: NDArray[np.int64]) -> Scores:
-        sums = np.moveaxis(np.asarray(sums), -1, 0)
+    def scores(self, sums: ArrayLike) -> Scores:
+        columns = np.moveaxis(np.asarray(sums), -1, 0)
         scores = {}
         for name in self.names():
-            right, *whole = READ_BY[name]
+            right, *whole = self.reads[name]
             # Of one whole the share of it; of two, 2 right / (reference + output), which is F1.
-            scores[name] = percent(len(whole) * sums[right], sums[whole].sum(axis=0))
-        return plain(scores | {"words": sums[WORDS], "sentences": sums[SENTENCES]})
+            scores[name] = percent(len(whole) * columns[right], columns[whole].sum(axis=0))
+        return plain(scores | {"words": columns[WORDS], "sentences": columns[SENTENCES]})
 
     @property
     def signature(self) -> str:
         relations = "universal" if self.universal else "as-given"
         which = relations if self.labelled else "none"
         return f"metric:dependencies|relations:{which}|punctuation:unicode-P|v:{__version__}"
-
-
-def compare_trees(
-    gold: Trees,
-    a: Trees,
-    b: Trees,
-    *,
-    metric: str = "las",
-    samples: int = 10_000,
-    seed: int = 1,
-) -> Scores:
-    """Is one parse better than another by more than chance? Whole sentences are drawn and traded.
-
-    Parameters
-    ----------
-    gold, a, b : Trees
-        The same sentences.
-    metric : str
-        A score of `Dependencies`.
-    samples : int
-        Resamples of the bootstrap and shuffles of the randomisation; more make p steadier.
-    seed : int
-        Same seed, same result.
-
-    Returns
-    -------
-    dict
-        As of :func:`hopefear.metrics.compare_taggings`.
-
-    Examples
-    --------
-    >>> gold = Trees(np.arange(0, 81, 2), np.array([2, 0] * 40))
-    >>> worse = gold._replace(heads=np.array([2, 0] * 30 + [0, 1] * 10))
-    >>> result = compare_trees(gold, gold, worse, metric="uas", samples=200)
-    >>> result["difference"], result["p_randomisation"] < 0.05
-    (25.0, True)
-    """
-    if metric not in READ_BY:
-        raise HopefearError(f"no score of trees {metric!r}; choose one of {', '.join(READ_BY)}")
-    scorer = Dependencies()
-    # Equal counts are drawn together, so counts the score does not read are made equal.
-    used = np.isin(np.arange(SIZE), READ_BY[metric])
-    first, second = (scorer.rows(gold, trees) * used for trees in (a, b))
-    return {"metric": metric} | paired_tests(scorer, first, second, metric, samples, seed)
 
 
 LENGTHS = ((1, 1), (2, 2), (3, 6), (7, 14), (15, None))

@@ -1,11 +1,9 @@
-"""PARSEVAL: labelled brackets of parse trees (Black et al., 1991), as EVALB scores them.
-
-Scores are percentages, 0 to 100.
-"""
+"""PARSEVAL: labelled brackets of parse trees (Black et al., 1991), as EVALB scores them."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,39 +14,36 @@ from hopefear.features.brackets import (
     CROSSING,
     ERRORS,
     FEW,
-    GOLD,
-    MATCHED,
     TAGS,
-    TEST,
     UNCROSSED,
     VALID,
     WHOLE,
     WORDS,
     Trees,
-    bracket_costs,
     bracket_counts,
     evaluation_counts,
 )
-from hopefear.metrics.interface import Scores, percent, plain
+from hopefear.metrics.base import FMeasure, Scores, percent, plain
 
 
-class Parseval(NamedTuple):
+@dataclass(frozen=True)
+class Parseval(FMeasure):
     """Labelled precision, recall and F1 of brackets.
 
     ``precision = matched / test, recall = matched / gold, f1 = 2 matched / (gold + test)``
 
     Parameters
     ----------
-    tags : {"gold", "own"}
-        Whose tags say which words are punctuation and deleted. ``gold``: those of the gold tree,
-        for both trees; every pair is scored, and a row has the three counts alone. ``own``: each
-        tree's, as EVALB does; pairs whose words then differ are counted as errors and left out, and
-        rows hold everything that EVALB prints.
+    cost : {"f1", "errors"}
+        What a parse costs: ``1 - F``, or its wrong and missing brackets,
+        ``gold + test - 2 matched``, which weighs long sentences more.
 
     Notes
     -----
     EVALB with COLLINS.prm: ADVP equals PRT, function tags are cut off, ``TOP``, punctuation and
-    traces are deleted. Beyond it, ``S1``, ``ROOT`` and roots without label are not scored.
+    traces are deleted. Beyond it, ``S1``, ``ROOT`` and roots without label are not scored. The tags
+    of the gold tree say which words of both trees are punctuation and deleted, so every pair is
+    scored; `Evalb` goes by the tags of each tree.
 
     Examples
     --------
@@ -56,64 +51,80 @@ class Parseval(NamedTuple):
     >>> gold = parse_trees(["(S1 (S (NP (PRP it)) (VP (VBZ is)) (. .)))"])
     >>> trees = parse_trees(["(S1 (S (NP (PRP it)) (FRAG (VBZ is)) (. .)))"])
     >>> metric = Parseval()
-    >>> metric.stats(gold, trees).tolist(), round(metric.scores([2, 3, 3])["f1"], 2)
+    >>> metric.total(gold, trees).tolist(), round(metric.scores([2, 3, 3])["f1"], 2)
     ([2, 3, 3], 66.67)
-    >>> scores = Parseval(tags="own").scores(Parseval(tags="own").stats(gold, trees))
+    >>> Parseval().costs([[3, 4, 4]]).tolist(), Parseval(cost="errors").costs([[3, 4, 4]]).tolist()
+    ([0.25], [2.0])
+    """
+
+    name: ClassVar[str] = "parseval"
+    made_by: ClassVar[str] = "readers of trees count brackets"
+    tags: ClassVar[str] = "gold"
+
+    cost: str = "f1"
+
+    def __post_init__(self) -> None:
+        if self.cost not in ("f1", "errors"):
+            raise HopefearError(f"parseval has no cost {self.cost!r}; choose f1 or errors")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("matched", "gold", "test")
+
+    def statistics(self, references: Any, outputs: Any) -> NDArray[np.int64]:
+        """Returns the counts of each pair of trees."""
+        if not isinstance(references, Trees):
+            return super().statistics(references, outputs)
+        return bracket_counts(references, outputs, np.arange(len(references)))
+
+    def costs(self, statistics: ArrayLike) -> NDArray[np.float64]:
+        """``1 - F``, or errors."""
+        if self.cost == "f1":
+            return super().costs(statistics)
+        matched, gold, test = self.by_column(statistics).astype(np.int64)
+        return (gold + test - 2 * matched).astype(np.float64)
+
+    def signature_for(self, n_references: int) -> str:
+        return f"metric:parseval|rules:collins|tags:{self.tags}|v:{__version__}"
+
+
+@dataclass(frozen=True)
+class Evalb(Parseval):
+    """Everything that EVALB prints, by the tags of each tree as it goes.
+
+    Pairs of which other words remain are counted as errors and left out.
+
+    Examples
+    --------
+    >>> from hopefear.data.lists.trees import parse_trees
+    >>> gold = parse_trees(["(S1 (S (NP (PRP it)) (VP (VBZ is)) (. .)))"])
+    >>> trees = parse_trees(["(S1 (S (NP (PRP it)) (FRAG (VBZ is)) (. .)))"])
+    >>> scores = Evalb().scores(Evalb().total(gold, trees))
     >>> scores["exact"], scores["crossing"], scores["tag_accuracy"], scores["errors"]
     (0.0, 0.0, 100.0, 0)
     """
 
-    tags: str = "gold"
-
-    def rows(self, reference: Trees, output: Trees) -> NDArray[np.int64]:
-        """Counts of each pair of trees."""
-        if self.tags not in ("gold", "own"):
-            raise HopefearError(f"tags must be gold or own, not {self.tags!r}")
-        if self.tags == "gold":
-            return bracket_counts(reference, output, np.arange(len(reference)))
-        return evaluation_counts(reference, output)
-
-    def stats(self, reference: Trees, output: Trees) -> NDArray[np.int64]:
-        return self.rows(reference, output).sum(axis=0)
-
-    def scores(self, sums: ArrayLike) -> Scores:
-        sums = np.moveaxis(np.asarray(sums), -1, 0)
-        matched, gold, test = sums[MATCHED], sums[GOLD], sums[TEST]
-        scores: dict[str, Any] = {
-            "f1": percent(2 * matched, gold + test),
-            "precision": percent(matched, test),
-            "recall": percent(matched, gold),
-        }
-        if len(sums) > 3:
-            valid = sums[VALID]
-            scores |= {
-                "exact": percent(sums[WHOLE], valid),
-                "crossing": percent(sums[CROSSING], valid) / 100.0,
-                "no_crossing": percent(sums[UNCROSSED], valid),
-                "two_or_less_crossing": percent(sums[FEW], valid),
-                "tag_accuracy": percent(sums[TAGS], sums[WORDS]),
-                "sentences": valid,
-                "errors": sums[ERRORS],
-            }
-        return plain(scores)
-
-    def costs(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """``1 - F1`` of each row of counts; 0 where neither tree has a bracket."""
-        return bracket_costs(np.asarray(counts))
+    tags: ClassVar[str] = "own"
 
     @property
-    def signature(self) -> str:
-        return f"metric:parseval|rules:collins|tags:{self.tags}|v:{__version__}"
+    def columns(self) -> tuple[str, ...]:
+        brackets = *super().columns, "whole", "crossing", "uncrossed", "few_crossing"
+        return *brackets, "tags", "words", "valid", "errors", "empty"
 
+    def statistics(self, references: Trees, outputs: Trees) -> NDArray[np.int64]:
+        return evaluation_counts(references, outputs)
 
-def parseval_scores(sums: ArrayLike) -> Scores:
-    """F1, precision and recall in percent from summed ``matched, gold, test``; 0 without brackets.
-
-    Examples
-    --------
-    >>> {name: round(value, 2) for name, value in parseval_scores([8252, 9560, 9644]).items()}
-    {'f1': 85.94, 'precision': 85.57, 'recall': 86.32}
-    >>> parseval_scores([0, 0, 0])["f1"]
-    0.0
-    """
-    return Parseval().scores(np.asarray(sums)[..., :3])
+    def scores(self, sums: ArrayLike) -> Scores:
+        columns = self.by_column(sums)
+        valid = columns[VALID]
+        return super().scores(sums) | plain(
+            {
+                "exact": percent(columns[WHOLE], valid),
+                "crossing": percent(columns[CROSSING], valid) / 100.0,
+                "no_crossing": percent(columns[UNCROSSED], valid),
+                "two_or_less_crossing": percent(columns[FEW], valid),
+                "tag_accuracy": percent(columns[TAGS], columns[WORDS]),
+                "sentences": valid,
+                "errors": columns[ERRORS],
+            }
+        )

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopefear.core.stages import stage
 from hopefear.errors import HopefearError
-from hopefear.metrics.interface import Metric, Scores
+from hopefear.metrics.base import Metric, Scores
 
 CELLS = 1 << 22  # counts held at a time
 
@@ -58,7 +58,7 @@ def confidence_interval(
     metric : Metric
         Turns summed statistics into scores.
     rows : array [examples, S]
-        ``metric.rows(reference, output)``.
+        ``metric.statistics(references, outputs)``.
     name : str
         Which score, such as ``f1``.
     level : float
@@ -72,7 +72,7 @@ def confidence_interval(
     --------
     >>> from hopefear.metrics import Accuracy
     >>> metric = Accuracy()
-    >>> rows = metric.rows([1] * 100, [1] * 90 + [0] * 10)
+    >>> rows = metric.statistics([1] * 100, [1] * 90 + [0] * 10)
     >>> result = confidence_interval(metric, rows, "accuracy")
     >>> result.value, result.low < 90 < result.high
     (90.0, True)
@@ -122,8 +122,8 @@ def paired_bootstrap(
     --------
     >>> from hopefear.metrics import Accuracy
     >>> metric, gold = Accuracy(), [1] * 100
-    >>> a = metric.rows(gold, [1] * 95 + [0] * 5)
-    >>> b = metric.rows(gold, [1] * 60 + [0] * 40)
+    >>> a = metric.statistics(gold, [1] * 95 + [0] * 5)
+    >>> b = metric.statistics(gold, [1] * 60 + [0] * 40)
     >>> result = paired_bootstrap(metric, a, b, "accuracy")
     >>> result.difference, result.p_value < 0.01
     (35.0, True)
@@ -168,7 +168,7 @@ def approximate_randomisation(
     --------
     >>> from hopefear.metrics import Accuracy
     >>> metric, gold = Accuracy(), [1] * 100
-    >>> a = metric.rows(gold, [1] * 95 + [0] * 5)
+    >>> a = metric.statistics(gold, [1] * 95 + [0] * 5)
     >>> approximate_randomisation(metric, a, a, "accuracy").p_value
     1.0
     """
@@ -187,6 +187,55 @@ def approximate_randomisation(
         extremes.append(np.abs(shuffled))
     test = f"randomisation(n={replicates},seed={seed})"
     return _compare(metric, a, b, name, np.concatenate(extremes), np.nan, np.nan, test)
+
+
+def compare_outputs(
+    metric: Metric,
+    references: Any,
+    first: Any,
+    second: Any,
+    *more: Any,
+    score: str | None = None,
+    samples: int = 10_000,
+    seed: int = 1,
+) -> Scores:
+    """Tests whether one output is better than another by more than chance.
+
+    Parameters
+    ----------
+    metric : Metric
+        What counts; whole examples of it, such as sentences, are drawn and traded.
+    references, first, second, *more
+        As `metric.statistics` takes references, each output, and what else it asks for.
+    score : str, optional
+        Which score; the metric's main one otherwise.
+    samples : int
+        Resamples of the bootstrap and shuffles of the randomisation; more make p steadier.
+    seed : int
+        Same seed, same result.
+
+    Returns
+    -------
+    dict
+        ``metric`` (the score), ``first``, ``second``, ``difference`` with its 95 % bounds ``low``
+        and ``high``, ``p_bootstrap``, ``p_randomisation`` and ``signature``.
+
+    Examples
+    --------
+    >>> from hopefear.metrics import Tagging
+    >>> gold = [["B-X", "O"]] * 40
+    >>> worse = gold[:30] + [["O", "O"]] * 10
+    >>> result = compare_outputs(Tagging(), gold, gold, worse, score="accuracy", samples=200)
+    >>> result["difference"], result["p_randomisation"] < 0.05
+    (12.5, True)
+    """
+    name = metric.main if score is None else score
+    one, two = (metric.statistics(references, output, *more) for output in (first, second))
+    if name in metric.reads:
+        # Equal rows are drawn together, so columns that the score does not read are made equal.
+        used = np.isin(np.arange(one.shape[1]), metric.reads[name])
+        one, two = one * used, two * used
+    return {"metric": name} | paired_tests(metric, one, two, name, samples, seed)
 
 
 def paired_tests(
@@ -208,7 +257,7 @@ def paired_tests(
 
 
 def _compare(
-    metric: Any,
+    metric: Metric,
     a: NDArray[Any],
     b: NDArray[Any],
     name: str,
@@ -225,8 +274,8 @@ def _compare(
     return Comparison(one, two, one - two, p, low, high, signature)
 
 
-def _score(metric: Any, stats: NDArray[Any], name: str) -> NDArray[np.float64]:
-    scores = metric.scores(stats)
+def _score(metric: Metric, sums: NDArray[Any], name: str) -> NDArray[np.float64]:
+    scores = metric.scores(sums)
     if name not in scores:
         raise HopefearError(
             f"{metric.signature} has no score {name!r}; it has {', '.join(sorted(scores))}"
@@ -269,7 +318,7 @@ def _checked(rows: Any) -> NDArray[Any]:
     if rows.ndim != 2 or len(rows) == 0:
         raise HopefearError(
             f"statistics of shape {rows.shape}; a test needs rows [examples, S] of at least "
-            "one example, as metric.rows(reference, output) gives"
+            "one example, as metric.statistics(references, outputs) gives"
         )
     return rows
 

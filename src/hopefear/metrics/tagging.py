@@ -1,36 +1,28 @@
 """Scores of taggings: tokens, chunks as ``conlleval`` counts them, sentences, and errors.
 
-Scores are percentages, 0 to 100. Two taggings are compared by resampling whole sentences.
+Scores are percentages, 0 to 100.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
-from hopefear.metrics.chunks import Reading, agreements, chunked, coded, spans
+from hopefear.metrics.base import Metric, Scores, percent, plain
+from hopefear.metrics.chunks import agreements, chunked, coded, spans
 from hopefear.metrics.classification import Accuracy
-from hopefear.metrics.interface import Scores, percent, plain
-from hopefear.metrics.significance import paired_tests
 
 CORRECT, FOUND, GOLD, RIGHT, TOKENS, WHOLE, SENTENCES = range(7)
-# Which counts a score is made of.
-READ_BY: dict[str, tuple[int, ...]] = {
-    "accuracy": (RIGHT, TOKENS),
-    "precision": (CORRECT, FOUND),
-    "recall": (CORRECT, GOLD),
-    "f1": (CORRECT, FOUND, GOLD),
-    "sentence_accuracy": (WHOLE, SENTENCES),
-}
 
 
-class Tagging(NamedTuple):
+@dataclass(frozen=True)
+class Tagging(Metric):
     """Token accuracy, chunk precision, recall and F1, sentence accuracy.
 
     ``precision = correct / found, recall = correct / gold, f1 = 2 p r / (p + r)``
@@ -38,7 +30,9 @@ class Tagging(NamedTuple):
     Parameters
     ----------
     reading : {"conlleval", "iobes"}
-        As in `Reading`: the official script, or IOBES, BILOU and BMES as they are meant.
+        ``conlleval`` is the official script, in everything: it does not know ``S``, ``L`` and
+        ``U``, and lets ``B`` go on after ``E``. ``iobes`` reads single and last tokens of IOBES,
+        BILOU and BMES as their schemes mean them, and B, I, O as the script does.
     raw : bool
         Labels are bare types, each token a chunk of its own (the script's ``-r``).
     outside : str
@@ -53,45 +47,54 @@ class Tagging(NamedTuple):
     --------
     >>> metric = Tagging()
     >>> gold, result = ["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "I-NP", "O", "B-NP"]
-    >>> scores = metric.scores(metric.stats(gold, result))
+    >>> scores = metric.scores(metric.total(gold, result))
     >>> scores["accuracy"], scores["f1"], scores["sentence_accuracy"]
     (75.0, 50.0, 0.0)
     """
+
+    name: ClassVar[str] = "tagging"
+    main: ClassVar[str] = "f1"
+    reads: ClassVar[Mapping[str, tuple[int, ...]]] = {
+        "accuracy": (RIGHT, TOKENS),
+        "precision": (CORRECT, FOUND),
+        "recall": (CORRECT, GOLD),
+        "f1": (CORRECT, FOUND, GOLD),
+        "sentence_accuracy": (WHOLE, SENTENCES),
+    }
 
     reading: str = "conlleval"
     raw: bool = False
     outside: str = "O"
 
-    def rows(
+    def statistics(
         self,
-        reference: Any,
-        output: Any,
+        references: Any,
+        outputs: Any,
         starts: ArrayLike | None = None,
         labels: Sequence[str] | None = None,
     ) -> NDArray[np.int64]:
-        """Counts of each sentence: chunks correct, found, gold; tokens right, all; sentences."""
-        return _counted(self, reference, output, starts, labels)[0]
+        """Returns the counts of each sentence ``[sentences, 7]``.
 
-    def stats(
-        self,
-        reference: Any,
-        output: Any,
-        starts: ArrayLike | None = None,
-        labels: Sequence[str] | None = None,
-    ) -> NDArray[np.int64]:
-        return self.rows(reference, output, starts, labels).sum(axis=0)
+        Chunks correct, found and gold, tokens right and all, sentences right and all.
 
-    def scores(self, sums: NDArray[np.int64]) -> Scores:
-        sums = np.moveaxis(np.asarray(sums), -1, 0)
-        precision, recall, f1 = _prf(sums[CORRECT], sums[FOUND], sums[GOLD])
+        Examples
+        --------
+        >>> Tagging().statistics([["B-X", "O"], ["O"]], [["B-X", "O"], ["B-X"]]).tolist()
+        [[1, 1, 1, 2, 2, 1, 1], [0, 1, 0, 0, 1, 0, 1]]
+        """
+        return _counted(self, references, outputs, starts, labels)[0]
+
+    def scores(self, sums: ArrayLike) -> Scores:
+        columns = np.moveaxis(np.asarray(sums), -1, 0)
+        precision, recall, f1 = _prf(columns[CORRECT], columns[FOUND], columns[GOLD])
         return plain(
             {
-                "accuracy": percent(sums[RIGHT], sums[TOKENS]),
+                "accuracy": percent(columns[RIGHT], columns[TOKENS]),
                 "precision": precision,
                 "recall": recall,
                 "f1": f1,
-                "sentence_accuracy": percent(sums[WHOLE], sums[SENTENCES]),
-                "tokens": sums[TOKENS],
+                "sentence_accuracy": percent(columns[WHOLE], columns[SENTENCES]),
+                "tokens": columns[TOKENS],
             }
         )
 
@@ -107,8 +110,8 @@ class ChunkScores:
 
     Parameters
     ----------
-    stats : int array
-        Summed counts, as `Tagging.stats` gives.
+    statistics : int array [sentences, 7]
+        Counts of each sentence, as `Tagging.statistics` gives.
     types : tuple of str
         Types of chunks in the reference or the output, sorted.
     counts : int array [types, 3]
@@ -117,16 +120,17 @@ class ChunkScores:
         How the counts were made.
     """
 
-    stats: NDArray[np.int64]
+    statistics: NDArray[np.int64]
     types: tuple[str, ...]
     counts: NDArray[np.int64]
     metric: Tagging
 
     def as_dict(self) -> Scores:
         """Scores by their usual names, with their signature."""
-        stats = self.stats.tolist()
-        counts = {"correct": stats[CORRECT], "found": stats[FOUND], "gold": stats[GOLD]}
-        return self.metric.scores(self.stats) | counts | {"signature": self.metric.signature}
+        sums = self.statistics.sum(axis=0)
+        names = ("correct", "found", "gold")
+        counts = dict(zip(names, sums[[CORRECT, FOUND, GOLD]].tolist(), strict=True))
+        return self.metric.scores(sums) | counts | {"signature": self.metric.signature}
 
     def per_type(self) -> dict[str, Scores]:
         """Precision, recall, F1 and counts of each type."""
@@ -191,7 +195,7 @@ def chunk_scores(
     rows, kinds, counts = _counted(metric, gold, predicted, starts, labels)
     types = sorted((kinds[i], i) for i in np.flatnonzero(counts[:, 1:].any(axis=1)))
     counts = counts[[i for _, i in types]].reshape(-1, 3)
-    return ChunkScores(rows.sum(axis=0), tuple(kind for kind, _ in types), counts, metric)
+    return ChunkScores(rows, tuple(kind for kind, _ in types), counts, metric)
 
 
 def span_f1(estimator: Any, X: Any, y: Any) -> float:
@@ -223,32 +227,14 @@ def span_f1(estimator: Any, X: Any, y: Any) -> float:
             "the estimator's own score, which is accuracy there"
         )
     output = [list(map(str, labels)) for labels in estimator.predict(X)]
-    return chunk_scores(gold, output, reading="iobes").as_dict()["f1"] / 100.0
-
-
-def tagging_counts(
-    gold: Any,
-    predicted: Any,
-    starts: ArrayLike | None = None,
-    *,
-    labels: Sequence[str] | None = None,
-    reading: str = "conlleval",
-) -> NDArray[np.int64]:
-    """Counts of each sentence ``[sentences, 7]``: chunks correct, found and gold, tokens right and
-    all, sentences right and all.
-
-    Examples
-    --------
-    >>> tagging_counts([["B-X", "O"], ["O"]], [["B-X", "O"], ["B-X"]]).tolist()
-    [[1, 1, 1, 2, 2, 1, 1], [0, 1, 0, 0, 1, 0, 1]]
-    """
-    return Tagging(reading).rows(gold, predicted, starts, labels)
+    metric = Tagging("iobes")
+    return float(metric.scores(metric.total(gold, output))["f1"]) / 100.0
 
 
 def _counted(metric: Any, reference: Any, output: Any, starts: Any, labels: Any) -> Any:
     """Counts of each sentence, names of types, counts ``[types, 3]`` of each type."""
     data = coded((reference, output), starts, labels)
-    chunks = chunked(data, Reading(*metric))
+    chunks = chunked(data, metric.reading, metric.raw, metric.outside)
     one, two = chunks.taggings
     n, k = len(data.starts) - 1, len(chunks.kinds)
     ends = agreements(one, two) - 1
@@ -284,56 +270,6 @@ def _line(scores: Scores) -> str:
         f"precision: {scores['precision']:6.2f}%; recall: {scores['recall']:6.2f}%; "
         f"FB1: {scores['f1']:6.2f}"
     )
-
-
-def compare_taggings(
-    gold: Any,
-    a: Any,
-    b: Any,
-    starts: ArrayLike | None = None,
-    *,
-    metric: str = "f1",
-    samples: int = 10_000,
-    seed: int = 1,
-    labels: Sequence[str] | None = None,
-    reading: str = "conlleval",
-) -> Scores:
-    """Is one tagging better than another by more than chance? Whole sentences are drawn and traded.
-
-    Parameters
-    ----------
-    gold, a, b : taggings
-        As in `chunk_scores`.
-    starts, labels, reading
-        As in `chunk_scores`.
-    metric : str
-        ``f1``, ``precision``, ``recall``, ``accuracy`` or ``sentence_accuracy``.
-    samples : int
-        Resamples of the bootstrap and shuffles of the randomisation; more make p steadier.
-    seed : int
-        Same seed, same result.
-
-    Returns
-    -------
-    dict
-        ``first``, ``second``, ``difference`` with its 95 % bounds ``low`` and ``high``,
-        ``p_bootstrap``, ``p_randomisation`` and ``signature``.
-
-    Examples
-    --------
-    >>> gold = [["B-X", "O"]] * 40
-    >>> worse = gold[:30] + [["O", "O"]] * 10
-    >>> result = compare_taggings(gold, gold, worse, metric="accuracy", samples=200)
-    >>> result["difference"], result["p_randomisation"] < 0.05
-    (12.5, True)
-    """
-    if metric not in READ_BY:
-        raise HopefearError(f"no tagging score {metric!r}; choose one of {', '.join(READ_BY)}")
-    scorer = Tagging(reading)
-    used = np.isin(np.arange(7), READ_BY[metric])
-    # Equal counts are drawn together, so counts the score does not read are made equal.
-    first, second = (scorer.rows(gold, x, starts, labels) * used for x in (a, b))
-    return {"metric": metric} | paired_tests(scorer, first, second, metric, samples, seed)
 
 
 class Confusion(NamedTuple):
@@ -452,7 +388,7 @@ def span_errors(
     (1, 1, 1, [('Y', 'X', 1)])
     """
     data = coded((gold, predicted), starts, labels)
-    chunks = chunked(data, Reading(reading))
+    chunks = chunked(data, reading)
     one, two = chunks.taggings
     first, after, kind = spans(one)
     other_first, other_after, other_kind = spans(two)
@@ -533,8 +469,8 @@ def unknown_word_accuracy(
             "true or false each"
         )
     metric = Accuracy("token")
-    rare = metric.scores(metric.stats(one[mask], two[mask]))
-    common = metric.scores(metric.stats(one[~mask], two[~mask]))
+    rare = metric.scores(metric.total(one[mask], two[mask]))
+    common = metric.scores(metric.total(one[~mask], two[~mask]))
     return {
         "accuracy_unknown": rare["accuracy"],
         "accuracy_known": common["accuracy"],

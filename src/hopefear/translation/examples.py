@@ -15,7 +15,7 @@ import numpy as np
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.reading import read_moses
 from hopefear.errors import HopefearError
-from hopefear.metrics.lists.bleu import BleuCounts
+from hopefear.metrics.lists import Bleu
 
 _NBEST = """\
 0 ||| the house is the small ||| LM0= -3 TM0= -1 -2 ||| -4
@@ -36,7 +36,7 @@ def tiny_lists() -> TuningLists:
         nbest, references = Path(folder, "nbest"), Path(folder, "references")
         nbest.write_text(_NBEST)
         references.write_text(_REFERENCES)
-        return read_moses(nbest, references, metric=BleuCounts())
+        return read_moses(nbest, references, metric=Bleu(tokenize="none"))
 
 
 # What the decoder thinks of LM0, TM0.0, TM0.1, WordPenalty0 and Distortion0.

@@ -19,9 +19,7 @@ from hopefear.data.moses.reading import read_moses
 from hopefear.data.moses.words import check_parallel, parallel_sentences, read_sentences
 from hopefear.data.sources import Source
 from hopefear.errors import HopefearError
-from hopefear.metrics.lists import Bleu, ListMetric, metric_named
-from hopefear.metrics.lists.table import BleuLineCounts, counts_for
-from hopefear.metrics.lists.text import LineCounts
+from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.translation.derived import check_groups, derived
 from hopefear.translation.names import Layout
 from hopefear.translation.weights import Weights
@@ -91,9 +89,8 @@ def read(
         )
     if derive:
         more["texts"] = True
-    counter = counts_for(tuning_metric(metric))
-    phrases = source is not None
-    lists = read_moses(paths, refs, metric=counter, source=source, phrases=phrases, **more)
+    judge, phrases = tuning_metric(metric), source is not None
+    lists = read_moses(paths, refs, metric=judge, source=source, phrases=phrases, **more)
     return derived(lists, derive)
 
 
@@ -200,17 +197,9 @@ def counted(
     judge = tuning_metric(metric)
     sets = [_several(i, one) for i, one in enumerate(references)]
     _check_number(lists, len(sets))
-    gold = Strings.pack(text for several in sets for text in several)
-    counts = _counter(judge).text_counts(
-        lists.texts.text,
-        lists.texts.offsets[:-1],
-        lists.texts.offsets[1:],
-        np.repeat(lists.ids, np.diff(lists.starts)),
-        gold.text,
-        gold.offsets[:-1],
-        gold.offsets[1:],
-        np.cumsum([0, *map(len, sets)]),
-    )
+    spread = np.repeat(lists.ids, np.diff(lists.starts)).tolist()
+    texts = [lists.texts.get(c) for c in range(lists.n_candidates)]
+    counts = judge.statistics([sets[i] for i in spread], texts)
     numbers = {len(several) for several in sets}
     return replace(
         lists,
@@ -219,14 +208,6 @@ def counted(
         columns=judge.columns,
         n_references=numbers.pop() if len(numbers) == 1 else -1,
     )
-
-
-def _counter(metric: ListMetric) -> LineCounts:
-    counter = counts_for(metric)
-    if isinstance(counter, LineCounts):
-        return counter
-    assert isinstance(metric, Bleu)
-    return BleuLineCounts(metric)
 
 
 def _several(i: int, one: Reference) -> list[str]:

@@ -68,7 +68,7 @@ class NetworkSetting:
             nonzero, size = trainer.support()
             sizes.append(size / max(nonzero, 1))
             tags = decoder_of(chain, trainer.predictor(), n_jobs=1).best(rows)
-            counts = tagging.rows(rows.labels, tags, rows.starts, labels)
+            counts = tagging.statistics(rows.labels, tags, rows.starts, labels)
             scores.append(float(tagging.scores(counts.sum(axis=0))[metric]))
         trainer.close()
         return Run(

@@ -12,7 +12,7 @@ from scipy import stats
 
 from hopefear.data.sequences import Sentences, SequenceDataset
 from hopefear.metrics import Tagging
-from hopefear.metrics.tagging import READ_BY, RIGHT
+from hopefear.metrics.tagging import RIGHT
 from hopefear.tasks.tag.task import dataset
 from hopefear_papers.claims import Difference, Tests, compare
 from hopefear_papers.frame import Call, KeptRuns, Tell, at_edges, learn
@@ -70,7 +70,7 @@ def compare_counts(
 ) -> Difference:
     """Both tests over sentences, of counts as ``Tagging.rows`` gives, by ``f1`` or ``accuracy``."""
     # Equal counts are drawn together, so counts the score does not read are made equal.
-    mask = np.isin(np.arange(first.shape[1]), READ_BY[metric])
+    mask = np.isin(np.arange(first.shape[1]), Tagging.reads[metric])
     return compare(Tagging(), metric, first * mask, second * mask, replicates)
 
 

@@ -97,7 +97,7 @@ def run(
         both = (trainer.weights(), trainer.average().astype(np.float32))
         sizes.append([float(np.abs(w).sum(dtype=np.float64)) / weights for w in both])
         tags = (Decoder(trainer.structure, w).best(rows) for w in both)
-        counts = [tagging.rows(rows.labels, t, rows.starts, test.labels) for t in tags]
+        counts = [tagging.statistics(rows.labels, t, rows.starts, test.labels) for t in tags]
         scores.append([float(tagging.scores(c.sum(axis=0))[metric]) for c in counts])
     return Run(
         setting.signature(len(train), seed),

@@ -95,9 +95,9 @@ def rows_of(trainer: OnlineTrainer, predictor: Predictor, data: TreeDataset) -> 
     n, gold = len(data.labels), Trees.of(data.bank)
     if not data.labels:
         gold = gold._replace(relations=None)
-        return Dependencies().rows(gold, gold._replace(heads=codes))
+        return Dependencies().statistics(gold, gold._replace(heads=codes))
     relations = Column(data.labels, codes % n)
-    return Dependencies().rows(gold, gold._replace(heads=codes // n, relations=relations))
+    return Dependencies().statistics(gold, gold._replace(heads=codes // n, relations=relations))
 
 
 def scores(data: TreeDataset, rows: np.ndarray) -> list[float]:

@@ -18,7 +18,7 @@ from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.losses.hinge import Hinge
 from hopefear.metrics import Accuracy, Classification, confidence_interval
-from hopefear.metrics.lists import Brackets
+from hopefear.metrics.lists import Parseval
 from hopefear.readouts.averaged import Averaged
 from hopefear.recipes import Scale
 from hopefear.rules.rda import RDA
@@ -61,7 +61,7 @@ class Classes:
     def scores(self, data: Any, choices: np.ndarray) -> Mapping[str, Any]:
         """All scores, an array over passes each."""
         metric = Classification(len(data.classes))
-        return metric.scores(np.array([metric.stats(data.rows.labels, one) for one in choices]))
+        return metric.scores(np.array([metric.total(data.rows.labels, one) for one in choices]))
 
     def counts(self, data: Any, choices: np.ndarray) -> np.ndarray:
         """What ``metric`` counts, example by example, all passes added up."""
@@ -77,7 +77,7 @@ class Classes:
 class Lists:
     """Lists of parses: a candidate is chosen, and F of its brackets decides."""
 
-    metric = Brackets()
+    metric = Parseval()
     main, title = "f1", "F"
     names = ("precision", "recall", "f1")
 

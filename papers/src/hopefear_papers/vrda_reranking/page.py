@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.metrics.lists.fmeasure import Brackets
+from hopefear.metrics.lists import Parseval
 from hopefear.report import Page
 from hopefear.report.plot import Plot
 from hopefear_papers.claims import Verdict, tally, verdict_section, verdict_table
@@ -62,13 +62,13 @@ def signature(plan: Plan) -> dict[str, object]:
         "passes": "/".join(map(str, plan.marks)),
         "seeds": ",".join(map(str, plan.seeds)),
         "folds": plan.folds,
-        "metric": Brackets().signature,
+        "metric": Parseval().signature,
     }
 
 
 def scores_of(counts: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """F, precision and recall of each seed."""
-    scores = [Brackets().scores(c.sum(axis=0)) for c in counts]
+    scores = [Parseval().scores(c.sum(axis=0)) for c in counts]
     return {name: np.array([s[name] for s in scores]) for name in ("f1", "precision", "recall")}
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.learner import Learner
-from hopefear.metrics.lists import Brackets
+from hopefear.metrics.lists import Parseval
 from hopefear.recipes import Scale
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import recipe
@@ -264,7 +264,7 @@ def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: 
     >>> compare([good], [bad, bad], 100).points
     50.0
     """
-    return compare_choices(Brackets(), "f1", first, second, samples)
+    return compare_choices(Parseval(), "f1", first, second, samples)
 
 
 TABLE = ("perceptron", *(f"{rule}-{loss}" for rule in (*TG, "vrda") for loss in LOSSES))

@@ -170,7 +170,7 @@ class Examples(Corpus):
             probabilities=model.answers().shares(decisions),
         )
         names = ("error", "accuracy", "f1", "precision", "recall", "log_loss")
-        return {key: scores[key] for key in names}, Accuracy().rows(test.rows.labels, labels)
+        return {key: scores[key] for key in names}, Accuracy().statistics(test.rows.labels, labels)
 
     def shown(self, test: SparseDataset, i: int) -> str:
         names = test.features.names(test.rows.indices[slice(*test.rows.indptr[i : i + 2])][:_WORDS])

@@ -192,7 +192,7 @@ def _count(model: Model, args: argparse.Namespace, report: Any) -> _Counts:
         classes = data.classes
         labels, scores = model.decide(data)
         gold, table = data.rows.labels, _shares(model, scores, len(classes))
-        sums += Probabilities(len(classes)).stats(gold, table)
+        sums += Probabilities(len(classes)).total(gold, table)
         golds.append(gold)
         outputs.append(labels.astype(np.int32))
         shares.append(table[np.arange(len(labels)), labels].astype(np.float32))
@@ -203,7 +203,7 @@ def _count(model: Model, args: argparse.Namespace, report: Any) -> _Counts:
             errors.append(losses(gold, labels, table))
         number += len(labels)
     gold, labels = np.concatenate(golds), np.concatenate(outputs)
-    counts, hits = Classification(len(classes)).stats(gold, labels), gold == labels
+    counts, hits = Classification(len(classes)).total(gold, labels), gold == labels
     sure = np.minimum(np.concatenate(shares), 1.0)
     calibration = reliability(sure, hits, bins=_BINS).as_dict()
     hits = hits.astype(np.uint8)

@@ -235,7 +235,7 @@ class Parsed(Corpus):
 
     def judge(self, model: ParseModel, test: TreeDataset) -> tuple[dict[str, float], np.ndarray]:
         codes, metric = model.decoder(self.jobs).best(test.rows), self.tester()
-        rows = metric.rows(*task.judged(test.bank, codes, model.labels))
+        rows = metric.statistics(*task.judged(test.bank, codes, model.labels))
         return metric.scores(rows.sum(axis=0)), rows
 
     def shown(self, test: TreeDataset, i: int) -> str:

@@ -28,7 +28,6 @@ from hopefear.data.treebank import Treebank, with_trees
 from hopefear.errors import HopefearError
 from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.metrics import Dependencies, reliability, tree_errors
-from hopefear.metrics.dependencies import READ_BY
 from hopefear.report import text_tree
 from hopefear.tasks.base import Explanation
 from hopefear.tasks.parse.explaining import arc_in_words
@@ -164,8 +163,8 @@ def evaluate(
     gold, output = judged(bank, codes, model.labels)
     metric = Dependencies(bool(model.labels))
     score = Score("LAS", "las") if model.labels else Score("UAS", "uas")
-    sample = Sample(metric, metric.rows(gold, output), score)
-    facts: dict[str, Any] = dict.fromkeys(READ_BY)
+    sample = Sample(metric, metric.statistics(gold, output), score)
+    facts: dict[str, Any] = dict.fromkeys(metric.reads)
     facts |= metric.scores(sample.rows.sum(axis=0))
     for name in ("uas", "las"):
         if facts[name] is not None:

@@ -20,8 +20,6 @@ from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import UnjudgedError
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
-from hopefear.metrics.lists.table import counts_for
-from hopefear.metrics.lists.text import TextMetric
 from hopefear.tasks.rerank.model import RerankModel
 
 _TITLES = {"f1": "F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "cer": "CER"}
@@ -256,8 +254,6 @@ def judged_blocks(
     **how
         As :func:`hopefear.data.lists.files.read_lists` has it.
     """
-    if refs is not None and isinstance(metric, TextMetric):
-        how["counter"] = counts_for(metric)
     try:
         yield from read_lists(
             path, metric=metric, require_costs=True, gold=gold, refs=refs, report=report, **how

@@ -372,11 +372,16 @@ class Tokens(Corpus):
     def judge(
         self, model: SequenceModel, test: SequenceDataset
     ) -> tuple[dict[str, float], np.ndarray]:
-        from hopefear.tasks.tag.task import scores
+        from hopefear.tasks.tag.task import score_names
 
-        tags, rows = model.decoder(n_jobs=self.jobs).best(test.rows), test.rows
-        stats = self.tester().rows(rows.labels, tags, rows.starts, test.labels)
-        return scores(test, tags, self.schemes.model), stats
+        tags, rows, metric = (
+            model.decoder(n_jobs=self.jobs).best(test.rows),
+            test.rows,
+            self.tester(),
+        )
+        statistics = metric.statistics(rows.labels, tags, rows.starts, test.labels)
+        values = metric.scores(statistics.sum(axis=0))
+        return {name: values[name] for name in score_names(self.schemes.model)}, statistics
 
     @property
     def each_by(self) -> tuple[str, bool]:

@@ -80,7 +80,7 @@ def evaluate(
         write_out(chunks.report())
     metric, spans_ = Tagging(how_read), schemes.file is not None
     score = Score("F1", "f1") if spans_ else Score("accuracy", "accuracy")
-    sample = Sample(metric, metric.rows(gold, output, text.starts), score)
+    sample = Sample(metric, chunks.statistics, score)
     facts = {
         "sample": sample,
         **_scores(text, gold, output, chunks, sample, how_read),

@@ -6,7 +6,7 @@ import copy
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import used_ids
 from hopefear.features.lists.keyed import SCORE, Numbered, joined
+from hopefear.metrics.base import ListMetric
 
 
 class ListRows(NamedTuple):
@@ -244,19 +245,6 @@ ORACLES = ("first", "score")
 Blocks = CandidateLists | Iterable[CandidateLists]
 
 
-class Metric(Protocol):
-    """What is needed of a metric here: statistics of candidates, and costs from them."""
-
-    @property
-    def name(self) -> str: ...
-
-    def counts_by_list(
-        self, texts: Sequence[str], starts: Any, references: Sequence[Sequence[str]]
-    ) -> np.ndarray: ...
-
-    def costs(self, counts: Any) -> np.ndarray: ...
-
-
 def each(blocks: Blocks) -> Iterator[CandidateLists]:
     """Blocks one after the other; one by itself will do."""
     if isinstance(blocks, CandidateLists):
@@ -271,7 +259,7 @@ def encoded(
     baseline: str = "feature",
     *,
     oracle: str = "first",
-    metric: Metric | None = None,
+    metric: ListMetric | None = None,
     judged: bool = True,
 ) -> ListDataset:
     """Lists in the features of a map; unknown ones are left out.
@@ -296,7 +284,7 @@ class Gathered:
     """All about lists but their features, block after block."""
 
     def __init__(
-        self, baseline: str, oracle: str, metric: Metric | None, judged: bool = True
+        self, baseline: str, oracle: str, metric: ListMetric | None, judged: bool = True
     ) -> None:
         check_choice("baseline", baseline, BASELINES)
         check_choice("oracle", oracle, ORACLES)
@@ -387,14 +375,14 @@ def _joined(parts: list[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
     return whole
 
 
-def judged(block: CandidateLists, metric: Metric | None = None) -> CandidateLists:
+def judged(block: CandidateLists, metric: ListMetric | None = None) -> CandidateLists:
     """The block with a cost for every candidate.
 
     Parameters
     ----------
     block : CandidateLists
         With costs, counts of the metric, or texts and references.
-    metric : Metric, optional
+    metric : ListMetric, optional
         Makes the costs; without it they must be there.
     """
     if metric is None or metric.name == GIVEN:
@@ -411,7 +399,8 @@ def judged(block: CandidateLists, metric: Metric | None = None) -> CandidateList
         if block.trees is not None:
             raise _unjudged(block, "a gold tree for every list, to count brackets against")
     if counts is None and block.references is not None:
-        counts = metric.counts_by_list(block.texts, block.starts, block.references)
+        spread = np.repeat(np.arange(len(block)), np.diff(block.starts)).tolist()
+        counts = metric.statistics([block.references[i] for i in spread], block.texts)
     if counts is None:
         raise _unjudged(block, f"references, to count {metric.name} against, for every list")
     return replace(block, counts=counts, costs=metric.costs(counts), metric=metric.name)

@@ -30,7 +30,6 @@ from hopefear.data.lists.input import (
     ListInput,
     Names,
     RawList,
-    TextMetric,
     UnjudgedError,
     check_metric,
     finite,
@@ -41,6 +40,7 @@ from hopefear.data.lists.input import (
 )
 from hopefear.data.lists.trees import Symbols, tree_block
 from hopefear.errors import HopefearError, InputError
+from hopefear.metrics.base import ListMetric
 
 COUNTS = ("matched", "gold_brackets", "test_brackets")
 
@@ -446,8 +446,7 @@ def read_lists(
     prefer: str = "auto",
     gold: str | os.PathLike[str] | None = None,
     refs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
-    metric: TextMetric | None = None,
-    counter: Any = None,
+    metric: ListMetric | None = None,
     recount: bool = False,
     judged: bool = True,
     require_costs: bool = False,
@@ -486,12 +485,10 @@ def read_lists(
         For ``bllip``, the gold trees: one to a line, in the order of the lists.
     refs : path or sequence of paths, optional
         For ``moses``, references, one file for each: line i, from 0, is of the list with id i.
-    metric : TextMetric, optional
+    metric : ListMetric, optional
         Scores the texts of ``json`` and ``moses`` against their references. One of the name
         ``cost`` takes the costs of the file, be there gold trees or not; one of texts is refused
         where lists hold trees, and ``parseval`` where they do not.
-    counter : WordMetric or TextCounts, optional
-        For ``moses``, counts for the metric while the file is read, which is faster.
     recount : bool
         Count the brackets of trees even where the file gives their counts.
     judged : bool
@@ -530,8 +527,8 @@ def read_lists(
     if block_lists < 1:
         raise HopefearError(f"block_lists={block_lists}: a block holds at least 1 list")
     if not judged:
-        refs = counter = metric = None
-    what = format, prefer, gold, refs, counter, metric, recount, judged, require_costs
+        refs = metric = None
+    what = format, prefer, gold, refs, metric, recount, judged, require_costs
     return _blocks(source, *what, dedup, symbols, block_lists)
 
 
@@ -541,7 +538,6 @@ def _blocks(
     prefer: Any,
     gold: Any,
     refs: Any,
-    counter: Any,
     metric: Any,
     recount: Any,
     judged: Any,
@@ -559,7 +555,7 @@ def _blocks(
     check_metric(name, format not in TEXTS, source.name)
     if format == "moses":
         needed = judged and require_costs
-        yield from _moses(source, refs, counter, metric, needed, dedup)
+        yield from _moses(source, refs, metric, needed, dedup)
         return
     if refs is not None:
         raise HopefearError(
@@ -601,7 +597,7 @@ def _blocks(
 
 
 def _moses(
-    source: Any, refs: Any, counter: Any, metric: Any, require_costs: Any, dedup: Any
+    source: Any, refs: Any, metric: Any, require_costs: Any, dedup: Any
 ) -> Iterator[CandidateLists]:
     """Lists of Moses, whose reader knows its lines itself."""
     from hopefear.data.moses.candidates import moses_candidates
@@ -612,7 +608,6 @@ def _moses(
         source.path,
         refs,
         metric=judge,
-        counter=None if judge is None else counter,
         on_error="skip" if source.skip else "raise",
         report=own,
         block_candidates=BLOCK_CANDIDATES,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from hopefear.data.numbers import LARGEST
 from hopefear.data.sources import BOM, MAX_LINE_BYTES, Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.lists.keyed import key_of, keys_of
+from hopefear.metrics.base import ListMetric
 
 INF = float("inf")
 _RECENT = 1 << 14  # ids that are known by their text
@@ -283,17 +284,6 @@ def _unjudged(
     return error
 
 
-class TextMetric(Protocol):
-    """What is needed of a metric here: statistics of candidates, and costs from them."""
-
-    @property
-    def name(self) -> str: ...
-
-    def counts(self, texts: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray: ...
-
-    def costs(self, counts: np.ndarray) -> np.ndarray: ...
-
-
 class Names(dict[str, int]):
     """Numbers for the names of features, in order of first appearance.
 
@@ -315,7 +305,7 @@ class Names(dict[str, int]):
 
 
 def text_block(
-    source: ListInput, raws: Sequence[RawList], names: Names, metric: TextMetric | None
+    source: ListInput, raws: Sequence[RawList], names: Names, metric: ListMetric | None
 ) -> CandidateLists:
     """A block of lists of texts.
 
@@ -327,7 +317,7 @@ def text_block(
         Lists that all have references, or all have costs, or none.
     names : Names
         Numbers for names of features; new ones are added.
-    metric : TextMetric, optional
+    metric : ListMetric, optional
         Makes costs and counts where lists have references.
     """
     common = common_arrays(source, raws, names)
@@ -336,7 +326,7 @@ def text_block(
         references = [raw.references or [] for raw in raws]
     if metric is not None and references is not None:
         spread = [ref for ref, raw in zip(references, raws, strict=True) for _ in raw.texts]
-        counts = np.ascontiguousarray(metric.counts(common["texts"], spread))
+        counts = np.ascontiguousarray(metric.statistics(spread, common["texts"]))
         common |= {
             "counts": frozen(counts),
             "costs": frozen(np.asarray(metric.costs(counts), np.float64)),

@@ -22,11 +22,11 @@ from hopefear.features.brackets import (
     Scanned,
     TreeRows,
     Trees,
-    bracket_costs,
     bracket_counts,
     scan_trees,
     take_trees,
 )
+from hopefear.metrics.parseval import Parseval
 
 
 class TreeTextError(HopefearError):
@@ -213,7 +213,7 @@ def tree_block(
         **common,
         trees=parsed.trees,
         counts=None if counts is None else frozen(counts),
-        costs=given_costs(raws) if counts is None else frozen(bracket_costs(counts)),
+        costs=given_costs(raws) if counts is None else frozen(Parseval().costs(counts)),
         metric="cost" if counts is None else "parseval",
         references=references,
     )

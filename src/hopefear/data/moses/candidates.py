@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, NamedValues
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.reading import moses_blocks
-from hopefear.data.moses.words import TextCounts, WordMetric, parallel_sentences
+from hopefear.data.moses.words import parallel_sentences
+from hopefear.metrics.base import ListMetric
 
 Path = str | os.PathLike[str]
 
@@ -23,8 +24,7 @@ def moses_candidates(
     path: Path,
     refs: Path | Sequence[Path] | None = None,
     *,
-    metric: Any = None,
-    counter: WordMetric | TextCounts | None = None,
+    metric: ListMetric | None = None,
     on_error: str = "raise",
     report: ReadReport | None = None,
     block_candidates: int = 20_000,
@@ -37,10 +37,8 @@ def moses_candidates(
         As for :func:`hopefear.data.moses.reading.moses_blocks`.
     refs : path or sequence of paths, optional
         References, one file for each: line i, from 0, belongs to the list with id i.
-    metric : metric of texts, optional
-        Makes costs of candidates from their counts.
-    counter : WordMetric or TextCounts, optional
-        Counts for the metric while the file is read; without one the metric itself does.
+    metric : ListMetric, optional
+        Counts candidates and gives each a cost.
     on_error, report, block_candidates
         As for :func:`hopefear.data.moses.reading.moses_blocks`.
 
@@ -63,7 +61,7 @@ def moses_candidates(
     for block in moses_blocks(
         path,
         files,
-        metric=None if files is None else counter or _Uncounted(),
+        metric=None if files is None else metric or cast("ListMetric", _Uncounted()),
         texts=True,
         dedup="none",
         absent="skip" if files is None else "raise",
@@ -121,19 +119,18 @@ def as_candidates(
 class _Uncounted:
     """Counts nothing: for references that only go with their lists."""
 
-    name, columns = "none", ()
+    name, columns, counts_words = "none", (), False
 
-    def text_counts(self, text: Any, begins: np.ndarray, *more: Any) -> np.ndarray:
-        return np.zeros((len(begins), 0), np.int32)
+    def statistics(self, references: Any, outputs: Sequence[str]) -> np.ndarray:
+        return np.zeros((len(outputs), 0), np.int32)
 
 
-def _judged(block: CandidateLists, counts: np.ndarray | None, metric: Any) -> CandidateLists:
+def _judged(
+    block: CandidateLists, counts: np.ndarray | None, metric: ListMetric | None
+) -> CandidateLists:
     """The block with costs, where there are references to count against."""
-    if metric is None or block.references is None:
+    if metric is None or counts is None:
         return block
-    if counts is None:
-        spread = np.repeat(np.arange(len(block)), np.diff(block.starts)).tolist()
-        counts = metric.counts(block.texts, [block.references[i] for i in spread])
     counts = frozen(np.ascontiguousarray(counts))
     costs = frozen(np.asarray(metric.costs(counts), np.float64))
     return replace(block, counts=counts, costs=costs, metric=metric.name)

@@ -16,13 +16,12 @@ from hopefear.data.moses.phrases import PhraseReader
 from hopefear.data.moses.words import (
     References,
     Sentences,
-    TextCounts,
-    WordMetric,
     check_parallel,
     parallel_sentences,
     read_sentences,
 )
 from hopefear.errors import HopefearError, InputError
+from hopefear.metrics.base import ListMetric
 
 Path = str | os.PathLike[str]
 BLOCK_CANDIDATES = 20_000
@@ -32,7 +31,7 @@ def read_moses(
     paths: Path | Sequence[Path],
     refs: Path | Sequence[Path | Sentences] | None = None,
     *,
-    metric: WordMetric | TextCounts | None = None,
+    metric: ListMetric | None = None,
     texts: bool = False,
     tails: bool = False,
     source: Path | None = None,
@@ -59,9 +58,9 @@ def read_moses(
         Plain or compressed UTF-8 files; ``-`` is standard input.
     refs : path or sequence of paths, optional
         References, one file for each: line i, from 0, belongs to the list with id i.
-    metric : WordMetric or TextCounts, optional
-        Makes counts from candidates and references: `BleuCounts`, `ChrfCounts`, `TerCounts`, or
-        what `hopefear.metrics.lists.table.counts_for` gives for a metric.
+    metric : ListMetric, optional
+        Counts candidates against references. BLEU of words as they are is counted from their
+        hashes, other metrics from texts.
     texts : bool
         Keep the words of candidates, which takes most of the memory then.
     tails : bool
@@ -118,7 +117,7 @@ def moses_blocks(
     path: Path,
     refs: Path | Sequence[Path | Sentences] | None = None,
     *,
-    metric: WordMetric | TextCounts | None = None,
+    metric: ListMetric | None = None,
     texts: bool = False,
     tails: bool = False,
     source: Path | None = None,

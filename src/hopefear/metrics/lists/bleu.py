@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import key_slot
 from hopefear.errors import HopefearError
-from hopefear.metrics.interface import Scores, plain, ratio
-from hopefear.metrics.lists.base import Counts, checked_sets, columns_of, signed
-from hopefear.metrics.lists.text import Lines, TextMetric
+from hopefear.metrics.base import ListMetric, Scores, Statistics, plain, ratio
+from hopefear.metrics.lists.texts import grouped, signed
 
 ORDERS = 4
 COLUMNS = (
@@ -35,61 +36,20 @@ class _Table(NamedTuple):
     owner: np.ndarray  # int64[n-grams]
 
 
-@dataclass(frozen=True)
-class BleuCounts:
-    """Counts of `Bleu` for text that is split into words and numbered already.
-
-    Equal to sacreBLEU's with ``tokenize="none"``, as long as no two words share a number.
-
-    Examples
-    --------
-    >>> words, ptr = np.array([1, 2, 3, 1, 2], np.uint64), np.array([0, 3, 5])
-    >>> BleuCounts().word_counts(words, ptr, [0, 0], words, ptr[:2], [0, 1]).tolist()
-    [[3, 2, 1, 0, 3, 2, 1, 0, 3, 3], [2, 1, 0, 0, 2, 1, 0, 0, 2, 3]]
-    """
-
-    name: ClassVar[str] = "bleu"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return COLUMNS
-
-    def word_counts(
-        self,
-        words: np.ndarray,
-        ptr: np.ndarray,
-        which: np.ndarray,
-        reference_words: np.ndarray,
-        reference_ptr: np.ndarray,
-        reference_starts: np.ndarray,
-    ) -> np.ndarray:
-        """Counts (int32), one row for each candidate.
-
-        Parameters
-        ----------
-        words, ptr : uint64, int64 arrays
-            Candidate c has the words ``words[ptr[c]:ptr[c + 1]]``.
-        which : int64 array
-            The set of references of each candidate. Neighbours of the same set share the work on
-            it.
-        reference_words, reference_ptr : uint64, int64 arrays
-            The same for references.
-        reference_starts : int64 array
-            Set i has the references ``reference_starts[i] .. reference_starts[i + 1] - 1``.
-        """
-        ptr, reference_ptr = np.asarray(ptr, np.int64), np.asarray(reference_ptr, np.int64)
-        which, starts = checked_sets(which, reference_starts)
-        grams = ORDERS * int(np.diff(reference_ptr[starts]).max(initial=0))
-        table = _Table(
-            np.zeros(1 << (2 * grams + 16).bit_length(), np.int32),
-            np.zeros(grams, np.uint64),
-            np.zeros(grams, np.int32),
-            np.zeros(grams, np.int32),
-            np.zeros(grams, np.int64),
+def _checked_sets(
+    which: ArrayLike, starts: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Both as arrays, if each candidate is of a set of references and no set is empty."""
+    sets, bounds = np.asarray(which, np.int64), np.asarray(starts, np.int64)
+    if sets.size and not 0 <= sets.min() <= sets.max() < len(bounds) - 1:
+        raise HopefearError(
+            f"candidates have the references {sets.min()} to {sets.max()}, and there are "
+            f"{len(bounds) - 1} sets of them; give a set for every list"
         )
-        counts = np.zeros((len(which), len(COLUMNS)), np.int32)
-        _count(words, ptr, which, reference_words, reference_ptr, starts, table, counts)
-        return counts
+    if bounds.size > 1 and np.diff(bounds).min() < 1:
+        i = int(np.diff(bounds).argmin())
+        raise HopefearError(f"list {i} has no reference; give at least one")
+    return sets, bounds
 
 
 @kernel
@@ -179,7 +139,7 @@ SMOOTHINGS: dict[str, float | None] = {
 
 
 @dataclass(frozen=True)
-class Bleu(TextMetric):
+class Bleu(ListMetric):
     """Matched n-grams of one to four words, with a penalty for brevity.
 
     ``BLEU = min(1, exp(1 - r / c)) * (p1 p2 p3 p4) ** (1 / 4)``
@@ -212,16 +172,15 @@ class Bleu(TextMetric):
     Examples
     --------
     >>> bleu = Bleu(tokenize="none")
-    >>> counts = bleu.counts(["the cat sat", "a cat"], [["the cat sat"]] * 2)
-    >>> counts.tolist()
+    >>> statistics = bleu.statistics([["the cat sat"]] * 2, ["the cat sat", "a cat"])
+    >>> statistics.tolist()
     [[3, 2, 1, 0, 3, 2, 1, 0, 3, 3], [1, 0, 0, 0, 2, 1, 0, 0, 2, 3]]
-    >>> bleu.costs(counts).round(3).tolist()
+    >>> bleu.costs(statistics).round(3).tolist()
     [0.0, 0.571]
     """
 
     name: ClassVar[str] = "bleu"
     main: ClassVar[str] = "bleu"
-    higher: ClassVar[bool] = True
 
     smoothing: str = "add-one"
     value: float | None = None
@@ -246,14 +205,14 @@ class Bleu(TextMetric):
     def columns(self) -> tuple[str, ...]:
         return COLUMNS
 
-    def costs(self, counts: ArrayLike) -> NDArray[np.float64]:
+    def costs(self, statistics: ArrayLike) -> NDArray[np.float64]:
         """One minus smoothed sentence BLEU."""
-        score = _bleu(columns_of(counts, self), self.smoothing, self.value, effective=True)
+        score = _bleu(self.by_column(statistics), self.smoothing, self.value, effective=True)
         return np.maximum(0.0, 1.0 - score)
 
     def scores(self, sums: ArrayLike) -> Scores:
         """``bleu``, and what it is made of."""
-        rows = columns_of(sums, self)
+        rows = self.by_column(sums)
         length, reference = rows[-2], rows[-1]
         precision = {
             f"precision_{n + 1}": 100.0 * ratio(rows[n], rows[ORDERS + n]) for n in range(ORDERS)
@@ -270,19 +229,71 @@ class Bleu(TextMetric):
     def signature_for(self, n_references: int) -> str:
         return signed("BLEU", _scorer(self.tokenize, self.lowercase), n_references)
 
-    def line_counts(
-        self, ours: Lines, which: np.ndarray, gold: Lines, starts: np.ndarray
-    ) -> Counts:
-        mine, theirs = self._side(ours).units(), self._side(gold).units()
-        return BleuCounts().word_counts(
-            *(mine.word_numbers(), mine.word_ptr, which),
-            *(theirs.word_numbers(), theirs.word_ptr, starts),
-        )
+    @property
+    def counts_words(self) -> bool:
+        return self.tokenize == "none" and not self.lowercase
 
-    def _side(self, lines: Lines) -> Lines:
-        if self.tokenize != "none":
-            return lines.changed(lambda line: " ".join(self.words(line)))
-        return lines.lowered() if self.lowercase else lines
+    def statistics(self, references: Sequence[Sequence[str]], outputs: Sequence[str]) -> Statistics:
+        which, sets = grouped(references, outputs)
+        numbers: dict[str, int] = {}
+        starts = np.cumsum([0, *map(len, sets)])
+        words, ptr = self._numbered(outputs, numbers)
+        gold = self._numbered((line for lines in sets for line in lines), numbers)
+        return self.word_statistics(words, ptr, which, *gold, starts).astype(np.int64)
+
+    def word_statistics(
+        self,
+        words: np.ndarray,
+        ptr: np.ndarray,
+        which: np.ndarray,
+        reference_words: np.ndarray,
+        reference_ptr: np.ndarray,
+        reference_starts: np.ndarray,
+    ) -> np.ndarray:
+        """Returns statistics (int32) of candidates whose words are numbers, such as hashes.
+
+        Parameters
+        ----------
+        words, ptr : uint64, int64 arrays
+            Candidate c has the words ``words[ptr[c]:ptr[c + 1]]``.
+        which : int64 array
+            The set of references of each candidate. Neighbours of the same set share the work on
+            it.
+        reference_words, reference_ptr : uint64, int64 arrays
+            The same for references.
+        reference_starts : int64 array
+            Set i has the references ``reference_starts[i] .. reference_starts[i + 1] - 1``.
+
+        Examples
+        --------
+        >>> words, ptr = np.array([1, 2, 3, 1, 2], np.uint64), np.array([0, 3, 5])
+        >>> Bleu().word_statistics(words, ptr, [0, 0], words, ptr[:2], [0, 1]).tolist()
+        [[3, 2, 1, 0, 3, 2, 1, 0, 3, 3], [2, 1, 0, 0, 2, 1, 0, 0, 2, 3]]
+        """
+        ptr, reference_ptr = np.asarray(ptr, np.int64), np.asarray(reference_ptr, np.int64)
+        which, starts = _checked_sets(which, reference_starts)
+        grams = ORDERS * int(np.diff(reference_ptr[starts]).max(initial=0))
+        table = _Table(
+            np.zeros(1 << (2 * grams + 16).bit_length(), np.int32),
+            np.zeros(grams, np.uint64),
+            np.zeros(grams, np.int32),
+            np.zeros(grams, np.int32),
+            np.zeros(grams, np.int64),
+        )
+        counts = np.zeros((len(which), len(COLUMNS)), np.int32)
+        with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
+            _count(words, ptr, which, reference_words, reference_ptr, starts, table, counts)
+        return counts
+
+    def _numbered(
+        self, lines: Iterable[str], numbers: dict[str, int]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the words of all lines as numbers, and where lines begin."""
+        words, ptr = array("Q"), [0]
+        for line in lines:
+            words.extend(numbers.setdefault(word, len(numbers)) for word in self.words(line))
+            ptr.append(len(words))
+        return np.array(words, np.uint64), np.array(ptr, np.int64)
 
     def words(self, text: str) -> list[str]:
         """The words of a line, as they are counted."""

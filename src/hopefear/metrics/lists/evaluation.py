@@ -13,9 +13,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear.errors import HopefearError
-from hopefear.metrics.interface import Scores
-from hopefear.metrics.lists.base import GivenCost, ListMetric, checked_starts, columns_of
+from hopefear.metrics.base import ListMetric, Scores
 from hopefear.metrics.significance import confidence_interval, paired_tests
+
+
+def checked_starts(starts: ArrayLike, candidates: int) -> NDArray[np.int64]:
+    """``starts`` as an array, if it cuts ``candidates`` into lists none of which is empty."""
+    bounds = np.asarray(starts, np.int64)
+    if bounds.ndim != 1 or len(bounds) < 1 or bounds[0] != 0 or bounds[-1] != candidates:
+        raise HopefearError(
+            f"starts must run from 0 to the number of candidates, {candidates}; "
+            f"they are {bounds.ravel()[:1].tolist()} .. {bounds.ravel()[-1:].tolist()}"
+        )
+    empty = np.flatnonzero(bounds[1:] <= bounds[:-1])
+    if len(empty):
+        raise HopefearError(
+            f"list {empty[0]} has no candidates, and nothing can be chosen from it; leave it out"
+        )
+    return bounds
 
 
 def first_lowest(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -108,7 +123,7 @@ def compare_lists(
     metric : ListMetric
         Turns summed counts into scores.
     counts : array [candidates, S]
-        What the metric counted.
+        Statistics of the candidates.
     starts : int array
         List i has the candidates ``starts[i] .. starts[i + 1] - 1``.
     first, second : int arrays
@@ -137,7 +152,7 @@ def compare_lists(
     >>> round(result["difference"], 1), result["p_bootstrap"] < 0.01
     (-33.3, True)
     """
-    rows = np.moveaxis(columns_of(counts, metric), 0, -1)
+    rows = _checked(metric, counts)
     starts = checked_starts(starts, len(rows))
     a = rows[numbered(first, starts, "first")]
     b = rows[numbered(second, starts, "second")]
@@ -152,13 +167,8 @@ class Choice(NamedTuple):
     high: float
     rows: NDArray[Any]
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Choice):
-            return False
-        return self[:3] == other[:3] and np.array_equal(self.rows, other.rows)
 
-
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ListScores:
     """What a model chose, beside what the generator put first and what the lists hold.
 
@@ -304,7 +314,7 @@ class ListScores:
 
 def evaluate_lists(
     metric: ListMetric,
-    counts: ArrayLike | None,
+    counts: ArrayLike,
     starts: ArrayLike,
     chosen: ArrayLike,
     costs: ArrayLike | None = None,
@@ -321,8 +331,8 @@ def evaluate_lists(
     ----------
     metric : ListMetric
         Turns summed counts into scores.
-    counts : array [candidates, S], optional
-        What the metric counted; not needed where costs are given and the metric is ``cost``.
+    counts : array [candidates, S]
+        Statistics of the candidates.
     starts : int array
         List i has the candidates ``starts[i] .. starts[i + 1] - 1``.
     chosen : int array
@@ -355,7 +365,7 @@ def evaluate_lists(
     >>> result.model.scores, result.baseline.scores, result.worst.scores, result.gap_closed
     ({'wer': 12.5}, {'wer': 25.0}, {'wer': 37.5}, 100.0)
     """
-    rows = _rows(metric, counts, costs)
+    rows = _checked(metric, counts)
     starts = checked_starts(starts, len(rows))
     if len(starts) == 1:
         raise HopefearError(f"no lists to score with {metric.name}; give at least one")
@@ -389,15 +399,8 @@ def evaluate_lists(
     )
 
 
-def _rows(metric: ListMetric, counts: ArrayLike | None, costs: ArrayLike | None) -> NDArray[Any]:
-    if counts is None and costs is not None and isinstance(metric, GivenCost):
-        counts = metric.counts_of(costs)
-    if counts is None:
-        raise HopefearError(
-            f"{metric.name} needs the counts of the candidates; count them with the metric, "
-            "or score given costs with the metric cost"
-        )
-    return np.moveaxis(columns_of(counts, metric), 0, -1)
+def _checked(metric: ListMetric, counts: ArrayLike) -> NDArray[Any]:
+    return np.moveaxis(metric.by_column(counts), 0, -1)
 
 
 def _tests(

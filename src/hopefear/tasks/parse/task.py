@@ -397,4 +397,4 @@ def judged(bank: Treebank, codes: np.ndarray, labels: Sequence[str]) -> tuple[Tr
 def scores_of(bank: Treebank, codes: np.ndarray, labels: Sequence[str]) -> dict[str, float]:
     """Attachment scores of parsed trees, in percent."""
     metric = Dependencies(bool(labels))
-    return metric.scores(metric.stats(*judged(bank, codes, labels)))
+    return metric.scores(metric.total(*judged(bank, codes, labels)))

@@ -19,8 +19,8 @@ from hopefear.data.lists.input import Names, finite, number_wanted
 from hopefear.data.lists.trees import TreeTextError, gold_text, parse_trees
 from hopefear.data.numbers import LARGEST
 from hopefear.errors import HopefearError
-from hopefear.features.brackets import Trees, bracket_costs, bracket_counts
-from hopefear.metrics.lists import ListMetric, metric_named
+from hopefear.features.brackets import Trees, bracket_counts
+from hopefear.metrics.lists import ListMetric, Parseval, metric_named
 from hopefear.tasks.estimator import sample_weights
 
 # What a candidate may hold where it is more than its features.
@@ -295,7 +295,7 @@ def _counted(block: CandidateLists) -> CandidateLists:
     golds = _parsed(texts, lambda t: f"the gold tree of list {t}")
     of = np.repeat(np.arange(len(block)), np.diff(block.starts))
     counts = bracket_counts(golds, block.trees, of)
-    return replace(block, counts=counts, costs=bracket_costs(counts), metric="parseval")
+    return replace(block, counts=counts, costs=Parseval().costs(counts), metric="parseval")
 
 
 def _parsed(texts: Sequence[str], where: Callable[[int], str]) -> Trees:

@@ -23,7 +23,7 @@ def metric_of(metric: str | ListMetric | None, data: ListDataset) -> ListMetric:
 def counts_of(data: ListDataset, metric: ListMetric) -> np.ndarray:
     """What the metric counts, for every candidate."""
     if isinstance(metric, GivenCost):
-        return metric.counts_of(data.rows.costs)
+        return metric.statistics_of(data.rows.costs)
     if data.counts is None:
         raise HopefearError(
             f"{data.source}: its candidates have no counts of {metric.name}; make the dataset with "

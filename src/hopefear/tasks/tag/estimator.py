@@ -266,7 +266,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             if weights @ np.diff(data.rows.starts) == 0.0:
                 raise HopefearError("there are no tokens to score; give some, of weight above 0")
             metric = TaggingScores(reading_of(self.scheme_))
-            rows: Any = metric.rows(data.rows.labels, tags, data.rows.starts, data.labels)
+            rows: Any = metric.statistics(data.rows.labels, tags, data.rows.starts, data.labels)
         name = "accuracy" if self.scheme_ is None else "f1"
         return float(metric.scores(weights @ rows)[name]) / 100.0
 

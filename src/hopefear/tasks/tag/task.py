@@ -18,7 +18,7 @@ from hopefear.data.schemes import Place, detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.features.templates import TemplateFeatures
-from hopefear.metrics import chunk_scores
+from hopefear.metrics import Tagging as TaggingScores
 from hopefear.structures.chain.chain import Chain, bytes_needed
 from hopefear.structures.chain.searches import search_named
 from hopefear.structures.chain.theta import no_limits, table_size
@@ -450,9 +450,8 @@ def score_names(scheme: str | None) -> tuple[str, ...]:
 
 def scores(data: SequenceDataset, tags: np.ndarray, scheme: str | None) -> dict[str, float]:
     """Accuracy, and precision, recall and F1 of spans where labels have a scheme, in percent."""
-    rows, reading = data.rows, reading_of(scheme)
-    chunks = chunk_scores(rows.labels, tags, rows.starts, labels=data.labels, reading=reading)
-    values = chunks.as_dict()
+    rows, metric = data.rows, TaggingScores(reading_of(scheme))
+    values = metric.scores(metric.total(rows.labels, tags, rows.starts, data.labels))
     return {name: values[name] for name in score_names(scheme)}
 
 
