@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable
 from queue import SimpleQueue
@@ -130,3 +131,17 @@ class Team:
         while (call := self._calls.get()) is not None:
             call()
         self._ends.put(None)
+
+
+def parallel(rows: Iterable[Any], work: Callable[[Any], T], n_jobs: int) -> list[T]:
+    """Returns ``work`` of each of ``rows``, in their order, on up to ``n_jobs`` threads.
+
+    The first error of any is raised.
+
+    Examples
+    --------
+    >>> parallel([3, 4], lambda row: row * row, n_jobs=2)
+    [9, 16]
+    """
+    with Team(n_jobs) as team:
+        return team.run([functools.partial(work, row) for row in rows])

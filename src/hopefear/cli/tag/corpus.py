@@ -387,7 +387,7 @@ class Tokens(Corpus):
     ) -> tuple[dict[str, float], np.ndarray]:
         from hopefear.tasks.tag.task import scores
 
-        tags, rows = model.decoder(n_jobs=self.jobs).best(test.rows), test.rows
+        tags, rows = model.decoder(n_jobs=self.jobs).predict(test.rows), test.rows
         stats = self.tester().rows(rows.labels, tags, rows.starts, test.labels)
         return scores(test, tags, self.schemes.model), stats
 
