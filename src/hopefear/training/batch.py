@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,10 +14,13 @@ from hopefear.core.checks import check_parameters
 from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import describe
+from hopefear.core.threads import parallel
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import CombinationError, ModelError
 from hopefear.losses.log import Log
 from hopefear.storage import array_of
+from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.likelihood import CRFObjective
 from hopefear.training.lbfgs import Minimiser, has_settled
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.trainer import Event, Trainer
@@ -126,9 +128,11 @@ observed=true)|readout:last|v:0.1.0'
         return BatchTrainer(structure, self, rows, start, n_jobs)
 
     def objective(self, structure: Any, rows: Any, n_jobs: int = 1) -> Any:
-        """What is minimised, but for L1: the structure's own, or the sum of the loss."""
-        own = structure.objective(rows, self.loss, self.l2, self.observed is not False, n_jobs)
-        return LossObjective(structure, self.loss, rows, self.l2, n_jobs) if own is None else own
+        """What is minimised, but for L1: the sum of the loss, of CRFs by their own kernels."""
+        log = self.loss.needs() == ("expectation",) and getattr(self.loss, "force", 1.0) == 1.0
+        if log and isinstance(structure, Chain):
+            return CRFObjective(structure, rows, self.l2, self.observed is not False, n_jobs)
+        return LossObjective(structure, self.loss, rows, self.l2, n_jobs)
 
     def method(self) -> str:
         return "owl-qn" if self.l1 > 0.0 else "l-bfgs"
@@ -253,9 +257,6 @@ class BatchTrainer(WholeTrainer):
             "evaluations": self.search.evaluations,
         }
 
-    def close(self) -> None:
-        self.objective.close()
-
 
 class LossObjective:
     """The sum of a loss over all examples, plus ``l2`` times the squared length of the weights.
@@ -280,8 +281,8 @@ class LossObjective:
         cuts = np.searchsorted(ends, np.linspace(0, values[-1], _PARTS + 1))
         cuts[0], cuts[-1] = 0, rows.weights.size
         self._blocks = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
-        self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
-        self._spare = [structure.workspace(rows, loss, np.float64) for _ in range(max(1, n_jobs))]
+        self._n_jobs = max(1, n_jobs)
+        self._spare = [structure.workspace(rows, loss, np.float64) for _ in range(self._n_jobs)]
 
     def __call__(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         g, loss, mistakes = np.zeros(self.n), 0.0, 0.0
@@ -293,8 +294,7 @@ class LossObjective:
             self._spare.append(space)
             return row, totals
 
-        each = map if self._pool is None else self._pool.map
-        for row, totals in each(work, self._blocks):
+        for row, totals in parallel(self._blocks, work, self._n_jobs):
             g -= row
             loss += totals[0]
             mistakes += totals[1]
@@ -311,12 +311,6 @@ class LossObjective:
     def gather(self, weights: np.ndarray) -> np.ndarray:
         """The weights in float64."""
         return np.asarray(weights, np.float64)
-
-    def close(self) -> None:
-        """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
 
 
 @component(Row)

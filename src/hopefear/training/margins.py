@@ -137,9 +137,6 @@ class MarginTrainer(WholeTrainer):
         self.dual, evaluations = finite_array(arrays, "dual", (2,)).tolist()
         self.evaluations = int(evaluations)
 
-    def close(self) -> None:
-        self.objective.close()
-
 
 def share_left(value: float, dual: float) -> float:
     """What may be left to gain, as a share of the value.

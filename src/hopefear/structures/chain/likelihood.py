@@ -7,13 +7,14 @@ the tokens. So the number of threads changes no bit of the result.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.component import inlined, kernel, prefetch
+from hopefear.core.threads import parallel
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.searches import AStar
@@ -109,8 +110,8 @@ class CRFObjective:
         longest = max((int(last - first) for first, last, _ in self._waves), default=0)
         self._pairs = np.zeros(longest * width * width if self._edges.size else 0, np.float32)
         self._ranges = _ranges(self._turned.ptr, _PARTS)
-        self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
-        self._scratch = [_scratch(structure, rows) for _ in range(max(1, n_jobs))]
+        self._n_jobs = max(1, n_jobs)
+        self._scratch = [_scratch(structure, rows) for _ in range(self._n_jobs)]
 
     @property
     def coordinates(self) -> np.ndarray:
@@ -155,17 +156,8 @@ class CRFObjective:
         gather(weights, self.columns, self.structure.width, 0, w)
         return w
 
-    def close(self) -> None:
-        """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
-
-    def _each(self, task: Any, jobs: list[Any]) -> list[Any]:
-        """Do all jobs, on all threads; their results in order."""
-        if self._pool is None:
-            return [task(*job) for job in jobs]
-        return [f.result() for f in [self._pool.submit(task, *job) for job in jobs]]
+    def _each(self, task: Callable[..., Any], jobs: list[Any]) -> list[Any]:
+        return parallel(jobs, lambda job: task(*job), self._n_jobs)
 
     def _expect(self, first: int, last: int, base: int) -> Sums:
         scratch = self._scratch.pop()  # no more jobs run at a time than there are threads
