@@ -75,7 +75,7 @@ def measured(row: str, data: Any, test: Any, l2: float) -> dict[str, Any]:
     weights = np.asarray(trained.model.predictor.weights, np.float64)
     loss: Any = Ramp() if "ramp" in trained.model.signature.split("|")[0] else StructuredHinge()
     held = trained.model.encode(test, "label")
-    tags = trained.model.decoder().best(held.rows)
+    tags = trained.model.decoder().predict(held.rows)
     return {
         "iterations": len(events),
         "objective": float(LossObjective(structure, loss, data.rows, l2)(weights)[0]),

@@ -17,6 +17,7 @@ from hopefear.data.sparse import SparseDataset
 from hopefear.readouts.voted import Voted
 from hopefear.recipes import RECIPES, Recipe, Scale
 from hopefear.structures.classes import Binary
+from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.loop import Fit, fit
 from hopefear.training.passes import Passes
 
@@ -68,7 +69,7 @@ def votes(problem: common.Problem, data: SparseDataset, rows: int = 200) -> dict
     structure = Binary(data.n_features)
     voted = fit(structure, kept, Passes(data, seed=1), epochs=5).predictor
     test = SparseDataset.from_csr(problem.X_test[:rows]).rows
-    voted.decide(structure, test)
+    ClassDecoder(structure, voted).decide(test)
     places = np.searchsorted(voted.coordinates, test.indices)
     places = np.minimum(places, voted.coordinates.size - 1)
     known = voted.coordinates[places] == test.indices
@@ -84,7 +85,9 @@ def votes(problem: common.Problem, data: SparseDataset, rows: int = 200) -> dict
                     np.bincount(ends[own], values[own], voted.drops.size + 1)
 
     return {
-        "votes ours": lambda: common.cpu_seconds(lambda: voted.decide(structure, test)),
+        "votes ours": lambda: common.cpu_seconds(
+            lambda: ClassDecoder(structure, voted).decide(test)
+        ),
         "votes numpy": lambda: common.cpu_seconds(sums),
     }
 
@@ -93,7 +96,7 @@ def quality(problem: common.Problem, data: SparseDataset, name: str, passes: int
     """Test error in percent and non-zero weights: of what is kept, and of the last weights."""
     result = run(data, name, passes)
     test = SparseDataset.from_csr(problem.X_test).rows
-    _, scores = result.predictor.decide(Binary(data.n_features), test)
+    _, scores = ClassDecoder(Binary(data.n_features), result.predictor).decide(test)
     return {
         "error": problem.error(scores[:, 0]),
         "nnz": result.predictor.nnz,

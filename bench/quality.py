@@ -29,6 +29,7 @@ import vowpal
 from hopefear.data.sparse import SparseDataset
 from hopefear.tasks.base import begin
 from hopefear.tasks.classify.task import Classification
+from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.loop import Fit, LearningWarning, fit
 from hopefear.training.passes import Passes
 
@@ -59,7 +60,7 @@ def train(data: SparseDataset, name: str, params: dict[str, Any], passes: int, s
 
 
 def error(result: Fit, data: SparseDataset) -> float:
-    labels, _ = result.predictor.decide(result.trainer.structure, data.rows)
+    labels, _ = ClassDecoder(result.trainer.structure, result.predictor).decide(data.rows)
     return 100.0 * float(np.mean(labels != data.rows.labels))
 
 

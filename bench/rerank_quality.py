@@ -32,8 +32,8 @@ from hopefear.structures.nbest import NBest
 from hopefear.tasks import recipe
 from hopefear.tasks.rerank import task as reranking
 from hopefear.tasks.rerank.judging import scores
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.ranking import Ranker
 from hopefear_papers.frame import find_data
 
 METRIC = metric_named("parseval")
@@ -125,7 +125,7 @@ def measured(
 
 
 def value(data: ListDataset, predictor: Any) -> float:
-    best = Ranker(NBest(data.features.size), predictor).best(data.rows)
+    best = ListDecoder(NBest(data.features.size), predictor).predict(data.rows)
     return scores(data, best, METRIC)["f1"]
 
 
@@ -147,7 +147,7 @@ def folds(
                 trainer.learn(parts[p].rows, rng.permutation(np.flatnonzero(~held[p])))
         predictor = trainer.predictor()
         for part, out in zip(parts, held, strict=True):
-            best = Ranker(NBest(part.features.size), predictor).best(part.rows)
+            best = ListDecoder(NBest(part.features.size), predictor).predict(part.rows)
             assert part.counts is not None
             counts += part.counts[(part.rows.starts[:-1] + best)[out]].sum(axis=0)
     return float(METRIC.scores(counts)["f1"])

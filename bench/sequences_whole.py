@@ -114,8 +114,8 @@ def tagging_tasks(files: corpus.Files, passes: int) -> tuple[dict[str, Any], int
     model = tagger.model_
     rows = model.encode(read_sentences(files.test).sentences).rows
     decoder = model.decoder()
-    tagger.predict(new), decoder.best(rows)
-    several = {"tag": lambda: tagger.predict(new), "decode": lambda: decoder.best(rows)}
+    tagger.predict(new), decoder.predict(rows)
+    several = {"tag": lambda: tagger.predict(new), "decode": lambda: decoder.predict(rows)}
     return {name: repeated(work) for name, work in several.items()}, rows.labels.size
 
 

@@ -51,7 +51,8 @@ TREES = {
     "crf": "crf",
     "swvp": "swvp",
     "crf-lbfgs": "crf-lbfgs",
-    **{name: RULES[name] for name in RULES if name not in {"sgd", "voted", "tg", "ftrl", "cw", "arow"}},
+    **{name: RULES[name] for name in ("perceptron", "pa", "adagrad", "adagrad-rda")},
+    **{name: RULES[name] for name in ("rda", "vrda", "fobos")},
 }
 # Structure: the words behind `train`, and the learners in the order of the rows.
 STRUCTURES: dict[str, tuple[str, dict[str, str]]] = {

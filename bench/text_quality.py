@@ -29,6 +29,7 @@ from hopefear import Classifier
 from hopefear.data.sparse import SparseDataset
 from hopefear.data.text import read_strings
 from hopefear.tasks.classify.task import train
+from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.predictors import LinearPredictor
 
 SETS = ("rt_polarity", "subjectivity")
@@ -109,7 +110,7 @@ def choose(name: str, data: Texts) -> dict[str, Any]:
                         size = np.abs(model.predictor.weights[:-1][seen]).mean()
                         weights[:-1] += share * size * rest.naive_bayes()[:, 0]
                         mixed = LinearPredictor(weights)
-                        decided, _ = mixed.decide(model.structure, asked.rows)
+                        decided, _ = ClassDecoder(model.structure, mixed).decide(asked.rows)
                         right = np.count_nonzero(decided == held.rows.labels)
                         rights[chars, values, share, rate] += int(right)
     for point, count in rights.most_common():

@@ -167,7 +167,7 @@ def test_trees_that_are_proved_best_are_counted(run, folder):
     decoder = parser.model_.decoder(2)
     search = decoder.structure.search._replace(rounds=1)  # too few to agree on anything
     decoder.structure = decoder.structure._replace(search=search)
-    decoder.best(data.rows)
+    decoder.predict(data.rows)
     assert 0 <= decoder.proved < 8
     assert "proved_best" not in json.loads(
         run("evaluate", "--model", "1.model", "--data", "dev.conllu", "--json")[1]

@@ -19,7 +19,7 @@ from hopefear.tasks.tag.input import prepared
 from hopefear.tasks.tag.model import SequenceModel
 from hopefear.tasks.tag.task import train
 from hopefear.training.batch import Batch
-from hopefear.training.decoding import Decoder
+from hopefear.training.decoders.chains import ChainDecoder
 from hopefear.training.loop import fit
 from hopefear.training.passes import Whole
 from hopefear.training.predictors import LinearPredictor
@@ -211,7 +211,10 @@ def test_edges_are_named_as_they_score(order):
     for j in range((1 + chain.width) * chain.width, chain.n_coordinates()):
         weights[:] = 0.0
         weights[j] = 2.0
-        tags = [model.labels[c] for c in Decoder(chain, weights).best(data.rows)]
+        tags = [
+            model.labels[c]
+            for c in ChainDecoder(chain, LinearPredictor(weights)).predict(data.rows)
+        ]
         for name, before, label, weight in model.edge_top(5):
             t = 1 + int(name.removeprefix("edge "))
             assert (tags[t - 1], tags[t], weight) == (before, label, 2.0)
@@ -270,13 +273,13 @@ def test_a_sentence_without_legal_labels_counts_once(corpus, capsys, monkeypatch
     main(["train", "tag", "--train", str(corpus / "iobes.txt"), "--scheme", "iobes", "--learner",
           "perceptron", "--epochs", "1", "--quiet", "--model", model])  # fmt: skip
     source = written(corpus / "one.txt", [["a"], ["a", "b"]])
-    plain = Decoder.log_likelihoods
+    plain = ChainDecoder.log_likelihoods
 
     def watched(self, rows):
         kept.append(rows.labels.flags.writeable)
         return plain(self, rows)
 
-    monkeypatch.setattr(Decoder, "log_likelihoods", watched)
+    monkeypatch.setattr(ChainDecoder, "log_likelihoods", watched)
     capsys.readouterr()
     assert main(["predict", "--model", model, "--input", source, "--proba", *more]) == 0
     assert "1 sentences have no legal labels" in capsys.readouterr().err

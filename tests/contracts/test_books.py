@@ -18,6 +18,7 @@ from hopefear.rules.fobos import FOBOS
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary
 from hopefear.training import online
+from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.online import OnlineTrainer
 from hopefear_papers.theorems import observed
 from hopefear_papers.theorems.observed import Observed
@@ -151,8 +152,8 @@ def test_a_restored_trainer_ends_where_an_uninterrupted_one_does(name, readout, 
     second.learn(rows, ORDER[37:])
     same(through.arrays(), second.arrays())
     for a, b in zip(
-        through.predictor().decide(structure, rows),
-        second.predictor().decide(structure, rows),
+        ClassDecoder(structure, through.predictor()).decide(rows),
+        ClassDecoder(structure, second.predictor()).decide(rows),
         strict=True,
     ):
         np.testing.assert_array_equal(a, b)
@@ -173,7 +174,9 @@ def test_before_the_first_example_everything_is_zero():
     structure = Binary(12)
     for readout in READOUTS:
         trainer = OnlineTrainer(structure, Learner(Logistic(), RULES["rda-l1"], readout))
-        labels, scores = trainer.predictor().decide(structure, problem(structure).rows)
+        labels, scores = ClassDecoder(structure, trainer.predictor()).decide(
+            problem(structure).rows
+        )
         assert not labels.any()
         assert not scores.any()
         assert trainer.support() == (0, 0.0)

@@ -27,6 +27,7 @@ from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.readouts.voted import Voted
 from hopefear.structures.classes import Multiclass
+from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.online import OnlineTrainer
 
 ON = ("every", "mistakes")
@@ -88,7 +89,7 @@ def test_a_combination_equals_its_oracle_or_says_why_not(loss, name, structure, 
 
     test = unseen(structure)
     wanted = np.array([brute_votes(structure, copies, x) for x in test.X])
-    labels, shares = voted.predictor().decide(structure, test.rows)
+    labels, shares = ClassDecoder(structure, voted.predictor()).decide(test.rows)
     shown = wanted[:, 1:] - wanted[:, :1] if structure.n_parts() == 1 else wanted
     np.testing.assert_array_equal(np.rint(shares * 45), shown)
     np.testing.assert_array_equal(labels, wanted.argmax(axis=1))
@@ -164,5 +165,5 @@ def test_the_vote_of_two_classes_written_as_several():
     trainer = OnlineTrainer(structure, Learner(LOSSES[1], RULES["rda-l1"], Voted()), np.float64)
     copies = stepwise(trainer, data.rows, np.arange(60))
     wanted = np.array([brute_votes(structure, copies, x) for x in data.X])
-    _, shares = trainer.predictor().decide(structure, data.rows)
+    _, shares = ClassDecoder(structure, trainer.predictor()).decide(data.rows)
     np.testing.assert_array_equal(np.rint(shares * 60), wanted)

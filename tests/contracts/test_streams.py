@@ -19,6 +19,7 @@ from hopefear.readouts.last import Last
 from hopefear.readouts.voted import Voted
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.training import online
+from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.online import OnlineTrainer
 from hopefear_papers.theorems.observed import Observed
 
@@ -96,7 +97,9 @@ def test_votes_equal_those_of_stored_copies(stream):
     X = np.random.default_rng(1).normal(size=(4, structure.n_features))
     X[3, 1:] = 0.0
     wanted = np.array([brute_votes(structure, copies, x) for x in X])
-    labels, shares = trainer.predictor().decide(structure, sparse_problem(X, [0] * 4).rows)
+    labels, shares = ClassDecoder(structure, trainer.predictor()).decide(
+        sparse_problem(X, [0] * 4).rows
+    )
     shown = wanted[:, 1:] - wanted[:, :1] if structure.n_parts() == 1 else wanted
     np.testing.assert_array_equal(np.rint(shares * order.size), shown)
     np.testing.assert_array_equal(labels, wanted.argmax(axis=1))

@@ -30,6 +30,7 @@ from hopefear.readouts.last import Last
 from hopefear.readouts.voted import Voted
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
+from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.online import DivergedError, OnlineTrainer
 from hopefear_papers.theorems.observed import Observed
 
@@ -73,7 +74,7 @@ def learnt(name):
     trainer = OnlineTrainer(structure, learner, np.float64)
     rows = problem(structure).rows
     trainer.learn(rows, ORDER)
-    labels, shown = trainer.predictor().decide(structure, rows)
+    labels, shown = ClassDecoder(structure, trainer.predictor()).decide(rows)
     found = {"weights": exact_weights(trainer), "labels": labels, "scores": shown}
     if isinstance(learner.readout, Averaged | Observed):
         found["average"] = trainer.average()
@@ -98,7 +99,7 @@ def test_compiled_equals_the_dense_oracle(name):
     if isinstance(learner.readout, Averaged | Observed):
         close(trainer.average(), trace.average, 1e-9)
     if isinstance(learner.readout, Voted):
-        labels, shares = trainer.predictor().decide(structure, data.rows)
+        labels, shares = ClassDecoder(structure, trainer.predictor()).decide(data.rows)
         wanted = np.array([brute_votes(structure, copies, x) for x in data.X])
         shown = wanted[:, 1:] - wanted[:, :1] if structure.n_parts() == 1 else wanted
         np.testing.assert_array_equal(np.rint(shares * ORDER.size), shown)

@@ -19,7 +19,8 @@ from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import Beam
 from hopefear.tasks.tag import task as tagging
 from hopefear.tasks.tag.model import scheme_limits
-from hopefear.training.decoding import Decoder
+from hopefear.training.decoders.chains import ChainDecoder
+from hopefear.training.predictors import LinearPredictor
 
 pytestmark = pytest.mark.interpreted
 
@@ -42,15 +43,15 @@ def test_a_beam_that_lost_all_that_is_allowed_is_searched_exactly():
     chain = Chain.new(2, 3, search=Beam(1), limits=scheme_limits(LABELS, "bio", allowed))
     weights = np.zeros(chain.n_coordinates(), np.float32)
     weights[0] = 1.0  # O at the first token, after which I-X is illegal
-    decoder = Decoder(chain, weights)
-    (found,) = decoder.nbest(two_tokens().rows, 1)
+    decoder = ChainDecoder(chain, LinearPredictor(weights))
+    (found,) = decoder.k_best(two_tokens().rows, 1)
     assert found.labels.tolist() == [[1, 2]] and decoder.unlimited == 0
 
 
 def test_limits_of_tokens_hold_even_where_the_scheme_cannot():
     chain = Chain.new(2, 3, limits=scheme_limits(LABELS, "bio", [[["I-X"], ["O"]]]))
-    decoder = Decoder(chain, np.zeros(chain.n_coordinates(), np.float32))
-    assert decoder.best(two_tokens().rows).tolist() == [2, 0]
+    decoder = ChainDecoder(chain, LinearPredictor(np.zeros(chain.n_coordinates(), np.float32)))
+    assert decoder.predict(two_tokens().rows).tolist() == [2, 0]
     assert decoder.unlimited == 1
 
 
@@ -58,7 +59,7 @@ def test_votes_keep_the_limits_of_tokens_too():
     data = two_tokens()
     voted = tagging.train(data, "perceptron", {"readout": "voted"}, epochs=2, scheme="bio").model
     decoder = voted.decoder(allowed=[[["I-X"], ["B-X"]]])
-    assert decoder.best(data.rows).tolist() == [2, 1] and decoder.unlimited == 1
+    assert decoder.predict(data.rows).tolist() == [2, 1] and decoder.unlimited == 1
 
 
 @pytest.mark.parametrize("weighting", ["wm", "wmr"])

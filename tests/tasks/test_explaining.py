@@ -44,7 +44,7 @@ def test_span_probabilities_are_sums_over_outputs(scheme, allowed):
         allowed = [[None, ["B-X", "O"], None, ["O", "E-X", "S-X"]]] * 2
     for seed in range(4):
         model, data = model_of(scheme, seed)
-        tags = model.decoder(allowed=allowed).best(data.rows)
+        tags = model.decoder(allowed=allowed).predict(data.rows)
         found = model.span_probabilities(data, tags, allowed=allowed)
         ranked = model.nbest(data, len(model.labels) ** len(WORDS), allowed=allowed)
         expected = []

@@ -9,10 +9,10 @@ import pytest
 
 from hopefear.data.generators import candidate_lists
 from hopefear.data.lists import files
+from hopefear.recipes import scales
+from hopefear.recipes.scales import mean_regret
 from hopefear.tasks.rerank import task
 from hopefear.tasks.rerank.task import dataset, train
-from hopefear.training import ranking
-from hopefear.training.ranking import mean_regret
 
 pytestmark = pytest.mark.interpreted
 
@@ -26,7 +26,7 @@ def test_regrets_of_stretches_have_the_mean_of_all(monkeypatch, at_once):
         costs - costs.min() for costs in np.split(rows.costs.astype(np.float64), rows.starts[1:-1])
     ]
     assert whole == pytest.approx(np.concatenate(regrets).mean(), rel=1e-6)
-    monkeypatch.setattr(ranking, "_AT_ONCE", at_once)
+    monkeypatch.setattr(scales, "_COSTS", at_once)
     assert mean_regret(rows) == pytest.approx(whole, rel=1e-6)
 
 

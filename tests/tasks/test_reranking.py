@@ -17,16 +17,17 @@ from hopefear.errors import CombinationError, HopefearError, InputError
 from hopefear.losses.hinge import Hinge
 from hopefear.metrics.lists import metric_named
 from hopefear.readouts.voted import Voted
+from hopefear.recipes.scales import mean_distances, mean_regret
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.estimator import Reranker
 from hopefear.tasks.rerank.task import chosen, dataset, evaluate, idle_lists, scores, train
 from hopefear.training.checkpoints import Checkpoints
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.loop import LearningWarning
 from hopefear.training.online import OnlineTrainer, read_last
 from hopefear.training.predictors import LinearPredictor
-from hopefear.training.ranking import Ranker, mean_distances, mean_regret
 from hopefear.training.stopping import Stopping
 
 pytestmark = pytest.mark.interpreted
@@ -68,10 +69,10 @@ def texts(costs, scores=None, **more) -> CandidateLists:
 
 def test_a_ranker_scores_as_dot_products_do():
     w = np.random.default_rng(1).normal(size=DATA.features.size).astype(np.float32)
-    ranker = Ranker(NBest(w.size), LinearPredictor(w), temperature=2.0)
+    ranker = ListDecoder(NBest(w.size), LinearPredictor(w), temperature=2.0)
     wanted = [table @ w.astype(np.float64) for table in TABLES]
     np.testing.assert_allclose(ranker.scores(DATA.rows), np.concatenate(wanted), atol=1e-9)
-    assert ranker.best(DATA.rows).tolist() == [int(s.argmax()) for s in wanted]
+    assert ranker.predict(DATA.rows).tolist() == [int(s.argmax()) for s in wanted]
     order = [c for s in wanted for c in np.argsort(-s, kind="stable").tolist()]
     assert ranker.ranked(DATA.rows).tolist() == order
     shares = [np.exp(s / 2) / np.exp(s / 2).sum() for s in wanted]
@@ -79,11 +80,15 @@ def test_a_ranker_scores_as_dot_products_do():
 
 
 def test_equal_candidates_rank_as_they_stand():
-    ranker = Ranker(NBest(DATA.features.size), LinearPredictor(np.zeros(DATA.features.size, "f4")))
-    assert not ranker.best(DATA.rows).any()
+    ranker = ListDecoder(
+        NBest(DATA.features.size), LinearPredictor(np.zeros(DATA.features.size, "f4"))
+    )
+    assert not ranker.predict(DATA.rows).any()
     assert ranker.ranked(DATA.rows).tolist() == list(range(6)) * 60
     nothing = DATA.take([]).rows
-    assert [len(f(nothing)) for f in (ranker.best, ranker.ranked, ranker.probabilities)] == [0] * 3
+    assert [len(f(nothing)) for f in (ranker.predict, ranker.ranked, ranker.probabilities)] == [
+        0
+    ] * 3
 
 
 @pytest.mark.parametrize(
@@ -103,17 +108,17 @@ def test_votes_are_those_of_all_predictors_there_were(rule, on):
         for votes, table in zip(wanted, TABLES, strict=True):
             found = table @ w
             votes[found.argmax()] += found.any()
-    ranker = Ranker(NBest(n), trainer.predictor())
+    ranker = ListDecoder(NBest(n), trainer.predictor())
     counted = ranker.scores(DATA.rows) * len(order)
     np.testing.assert_allclose(counted, np.concatenate(wanted), atol=1e-9)
-    assert ranker.best(DATA.rows).tolist() == [int(votes.argmax()) for votes in wanted]
+    assert ranker.predict(DATA.rows).tolist() == [int(votes.argmax()) for votes in wanted]
     sums = np.add.reduceat(ranker.probabilities(DATA.rows), DATA.rows.starts[:-1])
     np.testing.assert_allclose(sums, 1.0)
 
 
 def test_votes_of_nobody_are_spread_evenly():
     trainer = OnlineTrainer(NBest(DATA.features.size), Learner(Hinge(), SGD(), Voted()))
-    found = Ranker(trainer.structure, trainer.predictor()).probabilities(DATA.rows)
+    found = ListDecoder(trainer.structure, trainer.predictor()).probabilities(DATA.rows)
     np.testing.assert_allclose(found, 1 / 6)
 
 

@@ -91,9 +91,9 @@ def test_the_scheme_is_lifted_where_it_leaves_nothing_and_that_is_counted():
     model = random_model()
     allowed = sets(lambda i, t: ["I-X"] if t == 0 and i < 3 else None)
     decoder = model.decoder(allowed=allowed)
-    tags = decoder.best(DATA.rows)
+    tags = decoder.predict(DATA.rows)
     assert decoder.unlimited == 3
-    free = model.decoder(constrained=False, allowed=allowed).best(DATA.rows)
+    free = model.decoder(constrained=False, allowed=allowed).predict(DATA.rows)
     end = DATA.rows.starts[3]
     np.testing.assert_array_equal(tags[:end], free[:end])
     alone = model.tag(DATA, constrained=False, allowed=allowed).texts()

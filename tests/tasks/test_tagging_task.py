@@ -15,7 +15,8 @@ from hopefear.structures.chain.theta import chain_shape
 from hopefear.tasks.tag.model import SequenceModel, chain_of
 from hopefear.tasks.tag.task import check, scheme_of, scores, train
 from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError
-from hopefear.training.decoding import Decoder
+from hopefear.training.decoders.chains import ChainDecoder
+from hopefear.training.predictors import LinearPredictor
 from hopefear.training.stopping import Stopping
 
 pytestmark = pytest.mark.interpreted
@@ -47,7 +48,7 @@ def test_a_small_language_is_learnt():
     model = result.model
     mistakes = [event["pass_mistakes"] for event in result.fit.history]
     assert mistakes[-1] < mistakes[0] / 2
-    found = scores(DATA, model.decoder().best(DATA.rows), None)
+    found = scores(DATA, model.decoder().predict(DATA.rows), None)
     assert found["accuracy"] > 95
     assert result.fit.history[-1]["dev"]["accuracy"] > 60
     assert "perceptron" in model.signature and "order:1" in model.signature
@@ -164,7 +165,7 @@ def test_early_stopping_restores_the_best():
     assert result.fit.best_epoch == best
     assert len(dev) in (best + 2, 12)
     np.testing.assert_array_equal(result.model.weights, weights(epochs=best))
-    found = scores(DEV, result.model.decoder().best(DEV.rows), None)
+    found = scores(DEV, result.model.decoder().predict(DEV.rows), None)
     assert found["accuracy"] == pytest.approx(max(dev))
 
 
@@ -173,7 +174,7 @@ def test_labels_that_only_held_out_data_has_count_as_errors():
     codes[:5] = 3
     dev = SequenceDataset(DEV.rows._replace(labels=codes), (*DATA.labels, "Z"), DATA.features)
     result = fitted(dev=dev)
-    tags = result.model.decoder().best(DEV.rows)
+    tags = result.model.decoder().predict(DEV.rows)
     wanted = 100 * np.mean(tags == codes)
     assert result.fit.history[-1]["dev"]["accuracy"] == pytest.approx(wanted)
     np.testing.assert_array_equal(result.model.weights, weights())
@@ -206,7 +207,7 @@ def test_order_two_has_triples_and_learns():
     assert result.model.order == 2
     plain = chain_of(DATA.features, DATA.labels, 1, None).n_coordinates()
     assert result.model.weights[plain:].any()
-    assert scores(DATA, result.model.decoder().best(DATA.rows), None)["accuracy"] > 95
+    assert scores(DATA, result.model.decoder().predict(DATA.rows), None)["accuracy"] > 95
     assert chain_shape(result.model.structure()).order == 2
 
 
@@ -236,7 +237,11 @@ def test_probabilities_of_a_trained_model_are_calibrated_a_little():
     structure = model.structure()
 
     def likelihood(temperature):
-        return Decoder(structure, model.weights, temperature).log_likelihoods(DEV.rows).sum()
+        return (
+            ChainDecoder(structure, LinearPredictor(model.weights), temperature)
+            .log_likelihoods(DEV.rows)
+            .sum()
+        )
 
     assert likelihood(model.temperature) >= likelihood(1.0) - 1e-6
     assert likelihood(model.temperature) >= likelihood(2 * model.temperature) - 1e-6

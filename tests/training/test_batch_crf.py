@@ -21,9 +21,10 @@ from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.likelihood import CRFObjective
 from hopefear.training.batch import Batch
 from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError
-from hopefear.training.decoding import Decoder
+from hopefear.training.decoders.chains import ChainDecoder
 from hopefear.training.loop import fit
 from hopefear.training.passes import Whole
+from hopefear.training.predictors import LinearPredictor
 from hopefear.training.stopping import Stopping
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -199,8 +200,8 @@ def test_mistakes_are_sentences_that_are_labelled_wrong(order):
     w = np.random.default_rng(1).normal(size=objective.n)
     wrong, unsure = 0, 0
     objective(w)
-    decoder = Decoder(structure, objective.spread(w))
-    predicted, probabilities = decoder.best(rows), np.exp(decoder.log_likelihoods(rows))
+    decoder = ChainDecoder(structure, LinearPredictor(objective.spread(w)))
+    predicted, probabilities = decoder.predict(rows), np.exp(decoder.log_likelihoods(rows))
     wrong = sum(
         not np.array_equal(predicted[a:b], rows.labels[a:b])
         for a, b in itertools.pairwise(rows.starts)

@@ -13,8 +13,9 @@ from hopefear.errors import HopefearError
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.theta import Limits, no_limits
 from hopefear.structures.lattice import padded_width
-from hopefear.training import decoding
-from hopefear.training.decoding import Decoder
+from hopefear.training.decoders import chains
+from hopefear.training.decoders.chains import ChainDecoder
+from hopefear.training.predictors import LinearPredictor
 
 pytestmark = pytest.mark.interpreted
 
@@ -26,6 +27,10 @@ CHAINS = {
     "rich": Chain.new(5, 3, edge_attributes=2),
     "second": Chain.new(5, 3, order=2),
 }
+
+
+def decoder_of(chain, w, *more, **how):
+    return ChainDecoder(chain, LinearPredictor(w), *more, **how)
 
 
 def text(chain, seed=1, lengths=LENGTHS):
@@ -75,8 +80,8 @@ def sequences(rows):
 def test_answers_equal_enumeration(name, steps, temperature):
     chain = CHAINS[name]
     rows, w = text(chain), weights(chain, steps=steps)
-    decoder = Decoder(chain, w, temperature)
-    tags, ranked = decoder.best(rows), decoder.nbest(rows, 5)
+    decoder = decoder_of(chain, w, temperature)
+    tags, ranked = decoder.predict(rows), decoder.k_best(rows, 5)
     marginals, logs = decoder.probabilities(rows), decoder.log_likelihoods(rows)
     assert len(ranked) == len(LENGTHS)
     for i in sequences(rows):
@@ -101,7 +106,7 @@ def test_answers_equal_enumeration(name, steps, temperature):
 def test_probabilities_of_all_outputs_sum_to_one(name):
     chain = CHAINS[name]
     rows = text(chain)
-    for found in Decoder(chain, weights(chain), 0.7).nbest(rows, 3**4 + 5):
+    for found in decoder_of(chain, weights(chain), 0.7).k_best(rows, 3**4 + 5):
         T = found.labels.shape[1]
         assert len(found.labels) == len({tuple(y) for y in found.labels}) == chain.labels**T
         assert found.probabilities.sum() == pytest.approx(1.0, abs=1e-5)
@@ -112,23 +117,23 @@ def test_probabilities_of_all_outputs_sum_to_one(name):
 def test_empty_sequences_have_one_output_of_no_labels():
     chain = CHAINS["first"]
     rows = text(chain, lengths=[0, 2, 0])
-    decoder = Decoder(chain, weights(chain))
-    found = decoder.nbest(rows, 3)
+    decoder = decoder_of(chain, weights(chain))
+    found = decoder.k_best(rows, 3)
     for i in (0, 2):
         assert found[i].labels.shape == (1, 0)
         assert found[i].probabilities.tolist() == [1.0]
     assert decoder.log_likelihoods(rows)[[0, 2]].tolist() == [0.0, 0.0]
     nothing = text(chain, lengths=[0])
-    assert decoder.best(nothing).size == decoder.probabilities(nothing).size == 0
-    assert [len(f.labels) for f in decoder.nbest(nothing, 2)] == [1]
+    assert decoder.predict(nothing).size == decoder.probabilities(nothing).size == 0
+    assert [len(f.labels) for f in decoder.k_best(nothing, 2)] == [1]
 
 
 def test_no_data_at_all():
     chain = CHAINS["first"]
-    decoder = Decoder(chain, weights(chain))
+    decoder = decoder_of(chain, weights(chain))
     rows = text(chain, lengths=[])
-    assert decoder.best(rows).size == 0
-    assert decoder.nbest(rows, 2) == []
+    assert decoder.predict(rows).size == 0
+    assert decoder.k_best(rows, 2) == []
     assert decoder.log_likelihoods(rows).size == 0
 
 
@@ -136,11 +141,14 @@ def test_no_data_at_all():
 def test_threads_change_nothing(n_jobs):
     chain = CHAINS["rich"]
     rows, w = text(chain, lengths=[3, 0, 1, 2, 4, 1, 1, 5, 2] * 3), weights(chain)
-    one, many = Decoder(chain, w), Decoder(chain, w, n_jobs=n_jobs)
-    np.testing.assert_array_equal(one.best(rows), many.best(rows))
+    one, many = (
+        decoder_of(chain, w),
+        decoder_of(chain, w, n_jobs=n_jobs),
+    )
+    np.testing.assert_array_equal(one.predict(rows), many.predict(rows))
     np.testing.assert_array_equal(one.probabilities(rows), many.probabilities(rows))
     np.testing.assert_array_equal(one.log_likelihoods(rows), many.log_likelihoods(rows))
-    for a, b in zip(one.nbest(rows, 4), many.nbest(rows, 4), strict=True):
+    for a, b in zip(one.k_best(rows, 4), many.k_best(rows, 4), strict=True):
         for x, y in zip(a, b, strict=True):
             np.testing.assert_array_equal(x, y)
 
@@ -162,10 +170,10 @@ def test_limits_hold_and_probabilities_are_of_what_is_allowed(name):
     plain = CHAINS[name]
     rows, w = text(plain), weights(plain)
     chain = limited(plain, rows, [[0, 1, 2] if k % 3 else [1, 2] for k in range(sum(LENGTHS))])
-    decoder = Decoder(chain, w)
+    decoder = decoder_of(chain, w)
     tags, ranked, marginals = (
-        decoder.best(rows),
-        decoder.nbest(rows, 4),
+        decoder.predict(rows),
+        decoder.k_best(rows, 4),
         decoder.probabilities(rows),
     )
     logs = decoder.log_likelihoods(rows)
@@ -189,11 +197,11 @@ def test_a_sequence_without_a_legal_output_keeps_the_limits_of_its_tokens_and_is
     # Of these, the sequences of more than one token cannot change labels as they must.
     chain = limited(plain, rows, [[1]] * sum(LENGTHS))
     for n_jobs in (1, 3):
-        decoder = Decoder(chain, w, n_jobs=n_jobs)
-        tags = decoder.best(rows)
+        decoder = decoder_of(chain, w, n_jobs=n_jobs)
+        tags = decoder.predict(rows)
         assert decoder.unlimited == len([i for i in sequences(rows) if LENGTHS[i] > 1])
         np.testing.assert_array_equal(tags, np.ones(rows.labels.size))
-        for i, found in enumerate(decoder.nbest(rows, 3)):
+        for i, found in enumerate(decoder.k_best(rows, 3)):
             if LENGTHS[i] > 0:
                 np.testing.assert_array_equal(found.labels, np.ones((1, LENGTHS[i])))
         np.testing.assert_allclose(decoder.probabilities(rows)[:, 1], 1.0, atol=1e-6)
@@ -206,7 +214,7 @@ def test_labels_without_a_number_of_the_model_are_impossible():
         labels = rows.labels.copy()
         labels[0] = code
         labels.flags.writeable = False
-        logs = Decoder(chain, weights(chain)).log_likelihoods(rows._replace(labels=labels))
+        logs = decoder_of(chain, weights(chain)).log_likelihoods(rows._replace(labels=labels))
         assert logs[0] == -np.inf and np.isfinite(logs[1])
 
 
@@ -216,26 +224,26 @@ def test_weights_that_are_not_finite_are_an_error(bound):
     rows = text(chain)
     limits = limited(chain, rows, [[0, 1, 2]] * sum(LENGTHS)).limits if bound else no_limits()
     w = np.full(chain.n_coordinates(), -np.inf, np.float32)
-    decoder = Decoder(chain._replace(limits=limits), w)
-    for ask in (decoder.best, decoder.probabilities, lambda rows: decoder.nbest(rows, 2)):
+    decoder = decoder_of(chain._replace(limits=limits), w)
+    for ask in (decoder.predict, decoder.probabilities, lambda rows: decoder.k_best(rows, 2)):
         with np.errstate(invalid="ignore"), pytest.raises(HopefearError, match="not finite"):
             ask(rows)
 
 
 def test_bad_numbers_of_outputs_and_endless_sequences_are_refused(monkeypatch):
     chain = CHAINS["second"]
-    decoder = Decoder(chain, weights(chain))
+    decoder = decoder_of(chain, weights(chain))
     with pytest.raises(HopefearError, match="n must be at least 1, not 0"):
-        decoder.nbest(text(chain), 0)
-    monkeypatch.setattr(decoding, "MOST_BYTES", 1 << 10)
+        decoder.k_best(text(chain), 0)
+    monkeypatch.setattr(chains, "MOST_BYTES", 1 << 10)
     with pytest.raises(HopefearError, match=r"a sequence of 40 tokens needs .* split it"):
-        decoder.best(text(chain, lengths=[40]))
+        decoder.predict(text(chain, lengths=[40]))
 
 
 def test_cold_and_hot():
     chain = CHAINS["first"]
     rows, w = text(chain), weights(chain)
-    cold, hot = (Decoder(chain, w, t).nbest(rows, 2) for t in (0.005, 1e4))
+    cold, hot = (decoder_of(chain, w, t).k_best(rows, 2) for t in (0.005, 1e4))
     for i in sequences(rows):
         if cold[i].scores[0] > cold[i].scores[1]:
             assert cold[i].probabilities[0] == pytest.approx(1.0, abs=1e-4)

@@ -20,12 +20,12 @@ from hopefear.structures.classes import Binary
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.classify.task import train
 from hopefear.tasks.rerank import task as reranking
-from hopefear.training.answers import ClassAnswers
 from hopefear.training.batch import Batch
+from hopefear.training.decoders.classes import ClassDecoder
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.loop import Loop, fit
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes, Pieces
-from hopefear.training.ranking import Ranker
 from hopefear.training.stopping import Stopping
 
 pytestmark = pytest.mark.interpreted
@@ -129,11 +129,11 @@ def test_the_best_of_the_n_best_is_the_best(voted):
     model = train(DATA, "perceptron", readout, epochs=1).model
     lists = reranking.dataset(candidate_lists(12, doubt=3.0))
     ranker = reranking.train(lists, "perceptron", readout, epochs=1).model.ranker()
-    assert isinstance(ranker, Ranker) and isinstance(ranker.structure, NBest)
-    for answers, rows in ((ClassAnswers(model.structure, model.predictor), model.prepared(DATA)),
+    assert isinstance(ranker, ListDecoder) and isinstance(ranker.structure, NBest)
+    for answers, rows in ((ClassDecoder(model.structure, model.predictor), model.prepared(DATA)),
                           (ranker, lists.rows)):  # fmt: skip
-        ranked = answers.nbest(rows, 2)
-        assert [int(one.labels[0, 0]) for one in ranked] == answers.best(rows).tolist()
+        ranked = answers.k_best(rows, 2)
+        assert [int(one.labels[0, 0]) for one in ranked] == answers.predict(rows).tolist()
         assert all(np.all(np.diff(one.scores) <= 0.0) for one in ranked)
         assert all(one.shares.sum() == pytest.approx(1.0) for one in ranked)
         logs = answers.log_likelihoods(rows)

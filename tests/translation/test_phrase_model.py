@@ -10,7 +10,7 @@ import pytest
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import metric_named
-from hopefear.training.ranking import softmax
+from hopefear.training.decoders.lists import softmax
 from hopefear.translation.phrase_model import (
     LOSSES,
     RULES,

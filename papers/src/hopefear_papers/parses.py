@@ -24,8 +24,8 @@ from hopefear.metrics.lists import Parseval
 from hopefear.storage import load, save
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.task import dataset, teaching
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import Predictor
-from hopefear.training.ranking import Ranker
 from hopefear_papers.frame import find_files
 
 FOLDER = "ptb-nbest"
@@ -200,7 +200,7 @@ def _digest(path: Path) -> str:
 
 def chosen(predictor: Predictor, structure: NBest, data: ListDataset) -> np.ndarray:
     """Counts of the brackets of the best candidate of each list (int64[lists, 3])."""
-    return brackets(data, Ranker(structure, predictor).best(data.rows))
+    return brackets(data, ListDecoder(structure, predictor).predict(data.rows))
 
 
 def brackets(data: ListDataset, positions: np.ndarray) -> np.ndarray:

@@ -193,23 +193,12 @@ class Structure:
         """A ``Workspace`` large enough for every example of ``data`` and what ``loss`` asks."""
 
     @python_only
-    def objective(self, rows, loss, l2, observed, n_jobs):
-        """What batch learners minimise, written for this structure; None: the loss, added up.
-
-        Called with weights it gives the value and the gradient, and can ``spread``, ``gather`` and
-        ``close`` as ``hopefear.training.batch.LossObjective`` does.
-        """
-
-    @python_only
     @required
     def entries(self, data, order):
         """At most how many coordinates the directions of these examples can touch, in all."""
 
-    def announce(self, x):
-        """Ask for what says where an example lies; it comes up later."""
-
-    def fetch(self, x):
-        """Ask for the example itself; it comes up soon."""
+    def prefetch(self, x, near):
+        """Prefetches what says where an example lies, which comes up later; if ``near``, itself."""
 
     @required
     def score(self, x, weights, theta):

@@ -130,16 +130,16 @@ def scheduled(rate, power, decay, period, t):
 
 
 @helper(inline=True)
-def announce_row(x):
-    """Ask for what says where a sparse row lies, its label and its weight."""
-    prefetch(x.data.indptr, x.i)
-    prefetch(x.data.labels, x.i)
-    prefetch(x.data.weights, x.i)
+def prefetch_row(x, near):
+    """Prefetches where a sparse row lies, its label and weight; if ``near``, its beginning.
 
-
-@helper(inline=True)
-def fetch_row(x):
-    """Ask for the beginning of a sparse row; the processor sees the pattern of the rest."""
+    The processor sees the pattern of the rest.
+    """
+    if not near:
+        prefetch(x.data.indptr, x.i)
+        prefetch(x.data.labels, x.i)
+        prefetch(x.data.weights, x.i)
+        return
     start = x.data.indptr[x.i]
     stop = min(x.data.indptr[x.i + 1], start + 64)
     for p in range(start, stop, 16):

@@ -24,8 +24,9 @@ from hopefear.neural.inputs import Inputs, InputTable, padded_places
 from hopefear.neural.network import Rows, ScoreNetwork, families_of
 from hopefear.neural.tree_loss import TreeLoss
 from hopefear.structures.tree.searches import Projective
-from hopefear.training.answers import Ranked
-from hopefear.training.tree_decoding import TreeDecoder
+from hopefear.training.decoders.base import Decoder, KBest
+from hopefear.training.decoders.trees import TreeDecoder
+from hopefear.training.predictors import LinearPredictor
 
 # Sentences whose trees are searched at a time; scores of all arcs and relations are kept meanwhile.
 _AT_ONCE = 256
@@ -105,7 +106,7 @@ class BiaffineNetwork(ScoreNetwork):
         return lambda scores, gold, lengths: trees(*scores, *gold, lengths)
 
     def decoder(self, predictor: Any, structure: Any, temperature: float, n_jobs: int) -> Any:
-        return BiaffineDecoder(predictor, structure, temperature, n_jobs)
+        return BiaffineDecoder(structure, predictor, temperature, n_jobs)
 
     def bytes_of(self, tokens: int) -> int:
         scores = 12 * (self.spec["labels"] + 3) * (tokens + 1) ** 2
@@ -150,55 +151,39 @@ def by_word(
     return torch.where(places[1:] <= ends, value, 0.0).sum(1)
 
 
-class BiaffineDecoder:
-    """A network on trees: the answers of sentences.
-
-    Parameters
-    ----------
-    predictor : NetworkPredictor
-        The network.
-    structure : Tree
-        The trees, with limits on relations.
-    temperature, n_jobs
-        As for :class:`hopefear.training.tree_decoding.TreeDecoder`.
-    """
+class BiaffineDecoder(Decoder):
+    """A network on trees, decoded batch by batch."""
 
     sums = True  # of the first order there are sums over all trees
     proved = None  # and all trees found are the best
 
-    def __init__(
-        self, predictor: Any, structure: Any, temperature: float = 1.0, n_jobs: int = 1
-    ) -> None:
-        self.predictor, self.structure = predictor, structure
-        self.temperature, self.n_jobs = float(temperature), max(1, n_jobs)
-
-    def best(self, rows: Any) -> np.ndarray:
+    def predict(self, rows: Any) -> np.ndarray:
         """The best label of every token: ``head * relations + relation`` (int32)."""
         out = np.zeros(rows.labels.size, np.int32)
         for which, decoder, some in self._batches(rows):
             lengths = np.diff(some.starts)
-            out[stretches(rows.starts[which], lengths)] = decoder.best(some)
+            out[stretches(rows.starts[which], lengths)] = decoder.predict(some)
         return out
 
     def scores(self, rows: Any) -> np.ndarray:
         """Score of the best tree of every sentence."""
         return self._each(rows, "scores")
 
-    def nbest(self, rows: Any, n: int) -> list[Ranked]:
-        """The ``n`` best trees of every sentence, with probabilities."""
-        nothing = Ranked(np.empty((0, 0), np.int32), *np.empty((3, 0)))  # of no words
+    def k_best(self, rows: Any, k: int) -> list[KBest]:
+        """The ``k`` best trees of every sentence, with probabilities."""
+        nothing = KBest(np.empty((0, 0), np.int32), *np.empty((3, 0)))  # of no words
         ranked = [nothing] * (len(rows.starts) - 1)
         for which, decoder, some in self._batches(rows):
-            for i, one in zip(which.tolist(), decoder.nbest(some, n), strict=True):
+            for i, one in zip(which.tolist(), decoder.k_best(some, k), strict=True):
                 ranked[i] = one
         return ranked
 
-    def arc_probabilities(self, rows: Any) -> np.ndarray:
+    def probabilities(self, rows: Any) -> np.ndarray:
         """Probability of every arc of the rows, relations summed."""
         out, firsts = np.zeros(rows.heads.size), rows.ptr[rows.starts]
         for which, decoder, some in self._batches(rows):
             sizes = np.diff(some.ptr[some.starts])
-            out[stretches(firsts[which], sizes)] = decoder.arc_probabilities(some)
+            out[stretches(firsts[which], sizes)] = decoder.probabilities(some)
         return out
 
     def log_likelihoods(self, rows: Any) -> np.ndarray:
@@ -245,5 +230,7 @@ class BiaffineDecoder:
             limits = limits.reshape(-1, tree.labels)[tokens].ravel()
         some = batch.rows._replace(labels=rows.labels[tokens])
         structure = batch.structure._replace(limits=limits)
-        decoder = TreeDecoder(structure, batch.weights, self.temperature, self.n_jobs)
+        decoder = TreeDecoder(
+            structure, LinearPredictor(batch.weights), self.temperature, self.n_jobs
+        )
         return which, decoder, some

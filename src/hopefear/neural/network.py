@@ -160,7 +160,7 @@ class TagNetwork(ScoreNetwork):
         return lambda scores, gold, lengths: chain(scores, self.transitions, gold, lengths)
 
     def decoder(self, predictor: Any, structure: Any, temperature: float, n_jobs: int) -> Any:
-        return NetworkDecoder(predictor, structure, temperature, n_jobs)
+        return NetworkDecoder(structure, predictor, temperature, n_jobs)
 
 
 def head_of(name: str) -> type[ScoreNetwork]:

@@ -14,8 +14,8 @@ from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import ModelError
 from hopefear.storage import check_plain
 from hopefear.structures.lattice import padded_width
-from hopefear.training.answers import Ranked
-from hopefear.training.decoding import Decoder
+from hopefear.training.decoders.chains import ChainDecoder
+from hopefear.training.predictors import LinearPredictor
 
 PREFIX = "network."
 # What a network can end in, by the name that model files have for it.
@@ -187,63 +187,26 @@ class NetworkPredictor:
         return self._loaded[1].decoder(self, structure, temperature, n_jobs)
 
 
-class NetworkDecoder:
-    """A network on a chain: the answers of sequences.
+class NetworkDecoder(ChainDecoder):
+    """A network on a chain.
 
     The network scores labels at tokens; then every token counts as a feature of its own, whose
-    weights are its scores, and the library's decoder does the rest.
-
-    Parameters
-    ----------
-    predictor : NetworkPredictor
-        The network.
-    structure : Chain
-        The chain, with its limits.
-    temperature, n_jobs
-        As for :class:`hopefear.training.decoding.Decoder`.
+    weights are its scores, and searches are those of linear models.
     """
 
-    def __init__(
-        self, predictor: NetworkPredictor, structure: Any, temperature: float = 1.0, n_jobs: int = 1
-    ) -> None:
-        self.predictor, self.structure = predictor, structure
-        self.temperature, self.n_jobs = float(temperature), n_jobs
-        self.unlimited = 0
-        self._last: tuple[Any, Any, Any] | None = None
+    _last: tuple[Any, Any, int] | None = None
 
-    def best(self, rows: Any) -> np.ndarray:
-        """The best label of every token (int32)."""
-        return self._asked(rows, "best")
-
-    def scores(self, rows: Any) -> np.ndarray:
-        """Score of the best output of every sequence (float64)."""
-        return self._asked(rows, "scores")
-
-    def nbest(self, rows: Any, n: int) -> list[Ranked]:
-        """The ``n`` best outputs of every sequence, with probabilities."""
-        return self._asked(rows, "nbest", n)
-
-    def probabilities(self, rows: Any) -> np.ndarray:
-        """Probability of every label at every token (float64[tokens, labels])."""
-        return self._asked(rows, "probabilities")
-
-    def log_likelihoods(self, rows: Any) -> np.ndarray:
-        """Log probability of the labels that ``rows`` has, for every sequence."""
-        return self._asked(rows, "log_likelihoods")
-
-    def log_totals(self, rows: Any) -> np.ndarray:
-        """Log of the summed ``exp(score / temperature)`` of all allowed outputs, per sequence."""
-        return self._asked(rows, "log_totals")
-
-    def on(self, data: SequenceDataset) -> tuple[Decoder, SequenceDataset]:
+    def on(self, data: SequenceDataset) -> tuple[ChainDecoder, SequenceDataset]:
         """A linear decoder, and the data as that sees it: a feature a token."""
-        decoder, rows = self._linear(data.rows)
+        structure, weights, rows = self.linear(data.rows)
+        predictor = LinearPredictor(weights)
+        decoder = ChainDecoder(structure, predictor, self.temperature, self.n_jobs)
         features = SimpleNamespace(
-            size=decoder.structure.attributes, edge_size=0, name=lambda k: "score of the network"
+            size=structure.attributes, edge_size=0, name=lambda k: "score of the network"
         )
         return decoder, SequenceDataset(rows, data.labels, features, data.source)
 
-    def _linear(self, rows: Any) -> tuple[Decoder, TokenRows]:
+    def linear(self, rows: Any) -> tuple[Any, np.ndarray, TokenRows]:
         if self._last is None or self._last[0] is not rows.indices:
             nodes = self.predictor.node_scores(rows, self.n_jobs)
             n, labels = nodes.shape
@@ -260,13 +223,7 @@ class NetworkDecoder:
             indices=_frozen(np.arange(n, dtype=np.int32)),
             values=_frozen(np.empty(0, np.float32)),
         )
-        return Decoder(structure, weights, self.temperature, self.n_jobs), plain
-
-    def _asked(self, rows: Any, question: str, *more: Any) -> Any:
-        decoder, plain = self._linear(rows)
-        answer = getattr(decoder, question)(plain, *more)
-        self.unlimited += decoder.unlimited
-        return answer
+        return structure, weights, plain
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

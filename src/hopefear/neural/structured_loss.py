@@ -26,8 +26,9 @@ from hopefear.neural.batches import (
 )
 from hopefear.neural.tensor_chains import best_paths, log_losses, log_losses_in_logarithms
 from hopefear.structures.chain.theta import Limits
-from hopefear.training.answers import Ranked
-from hopefear.training.decoding import Decoder
+from hopefear.training.decoders.base import KBest
+from hopefear.training.decoders.chains import ChainDecoder
+from hopefear.training.predictors import LinearPredictor
 
 REDUCTIONS = ("mean", "sum", "none")
 # Label pairs of a batch from which tensor code is quicker on a GPU. Measured on an H200, 16 cores,
@@ -324,7 +325,7 @@ class ChainLoss(StructuredLoss):
                 return np.where(np.arange(best.shape[1]) < sizes[:, None], best, -1)
         decoder, rows = self.answers(nodes, transitions, lengths, start, end)
         out = np.full(nodes.shape[:2], -1, np.int64)
-        out.reshape(-1)[rows.indices] = decoder.best(rows)
+        out.reshape(-1)[rows.indices] = decoder.predict(rows)
         return out
 
     def nbest(
@@ -336,7 +337,7 @@ class ChainLoss(StructuredLoss):
         end: torch.Tensor | None = None,
         *,
         n: int,
-    ) -> list[Ranked]:
+    ) -> list[KBest]:
         """The ``n`` best outputs of every sequence, with scores and probabilities."""
         sizes, scores = self._scores(nodes, transitions, lengths, start, end)
         if n >= 1 and self._as_tensors(scores):
@@ -346,7 +347,7 @@ class ChainLoss(StructuredLoss):
             if exact:
                 return _ranked(paths, points, values, sizes)
         decoder, rows = self.answers(nodes, transitions, lengths, start, end)
-        return decoder.nbest(rows, n)
+        return decoder.k_best(rows, n)
 
     def marginals(
         self,
@@ -371,7 +372,7 @@ class ChainLoss(StructuredLoss):
         end: torch.Tensor | None = None,
         gold: Array | None = None,
         temperature: float = 1.0,
-    ) -> tuple[Decoder, Any]:
+    ) -> tuple[ChainDecoder, Any]:
         """(decoder, rows): every question that weights on chains can be asked.
 
         Token k of the rows lies at ``rows.indices[k]`` of the padded batch.
@@ -379,7 +380,8 @@ class ChainLoss(StructuredLoss):
         sizes, scores = self._scores(nodes, transitions, lengths, start, end)
         codes = None if gold is None else whole_numbers(gold, tuple(nodes.shape[:2]), "gold labels")
         batch = chain_batch(ChainScores(*map(host_array, scores)), codes, sizes, self.limits)
-        return Decoder(batch.structure, batch.weights, temperature, self._jobs), batch.rows
+        predictor = LinearPredictor(batch.weights)
+        return ChainDecoder(batch.structure, predictor, temperature, self._jobs), batch.rows
 
     def _scores(
         self, nodes: torch.Tensor, transitions: Any, lengths: Any, start: Any, end: Any
@@ -441,7 +443,7 @@ class ChainLoss(StructuredLoss):
 
 def _ranked(
     paths: torch.Tensor, points: torch.Tensor, values: torch.Tensor, sizes: np.ndarray
-) -> list[Ranked]:
+) -> list[KBest]:
     """The n best outputs, given minus the log probability of the best."""
     labels, scores = paths.cpu().numpy(), points.double().cpu().numpy()
     logs = -values.double().cpu().numpy()
@@ -451,7 +453,7 @@ def _ranked(
         best = scores[i, :count]
         within = np.exp(best - best[0])
         whole = np.minimum(1.0, within * np.exp(logs[i]))
-        ranked.append(Ranked(labels[i, :count, :T], best, whole, within / within.sum()))
+        ranked.append(KBest(labels[i, :count, :T], best, whole, within / within.sum()))
     return ranked
 
 

@@ -20,8 +20,9 @@ from hopefear.neural.structured_loss import (
     whole_numbers,
 )
 from hopefear.structures.tree.searches import tree_search
-from hopefear.training.answers import Ranked
-from hopefear.training.tree_decoding import TreeDecoder
+from hopefear.training.decoders.base import KBest
+from hopefear.training.decoders.trees import TreeDecoder
+from hopefear.training.predictors import LinearPredictor
 
 
 class TreeLoss(StructuredLoss):
@@ -124,7 +125,7 @@ class TreeLoss(StructuredLoss):
     ) -> tuple[np.ndarray, np.ndarray]:
         """(heads, relations) of the best trees (int64[B, N + 1]), -1 for the root and padding."""
         decoder, rows = self.answers(arcs, relations, lengths, **more)
-        return self.unpacked(decoder.best(rows), decoder.structure.labels, rows, arcs.shape[1])
+        return self.unpacked(decoder.predict(rows), decoder.structure.labels, rows, arcs.shape[1])
 
     def nbest(
         self,
@@ -134,10 +135,10 @@ class TreeLoss(StructuredLoss):
         *,
         n: int,
         **more: Any,
-    ) -> list[Ranked]:
+    ) -> list[KBest]:
         """The ``n`` best trees of every sentence; labels are ``head * relations + relation``."""
         decoder, rows = self.answers(arcs, relations, lengths, **more)
-        return decoder.nbest(rows, n)
+        return decoder.k_best(rows, n)
 
     def marginals(
         self,
@@ -150,7 +151,7 @@ class TreeLoss(StructuredLoss):
         decoder, rows = self.answers(arcs, relations, lengths, **more)
         out = np.zeros(arcs.shape)
         words = np.repeat(np.flatnonzero(_within(rows, arcs.shape[1])), np.diff(rows.ptr))
-        out.reshape(-1, arcs.shape[1])[words, rows.heads] = decoder.arc_probabilities(rows)
+        out.reshape(-1, arcs.shape[1])[words, rows.heads] = decoder.probabilities(rows)
         return out
 
     def answers(
@@ -168,7 +169,8 @@ class TreeLoss(StructuredLoss):
         sizes, scores = self._scores(arcs, relations, lengths, siblings, lasts, grandparents)
         arrays = TreeScores(*map(host_array, scores))
         batch = tree_batch(arrays, None, None, sizes, self._search)
-        return TreeDecoder(batch.structure, batch.weights, temperature, self._jobs), batch.rows
+        predictor = LinearPredictor(batch.weights)
+        return TreeDecoder(batch.structure, predictor, temperature, self._jobs), batch.rows
 
     @staticmethod
     def unpacked(

@@ -18,6 +18,26 @@ PARTS = ("loss", "rule", "readout", "on")
 ON = ("every", "mistakes")
 # Mean cost at which a unit of it has the price 1; about that of the parse lists of 1 - F.
 USUAL_COST = 0.15
+# Of learners that several kinds of outputs have.
+SUMMARIES = {
+    "perceptron": "structured perceptron, averaged (Collins, 2002)",
+    "nbest-mira": "n-best MIRA, averaged (McDonald et al., 2005)",
+    "sapo": "probabilities over the n best (Sun et al.)",
+    "ssvm": "structured SVM by stochastic subgradient (Taskar et al., 2003)",
+    "swvp": "structured weighted violations perceptron (Dror and Reichart, 2016)",
+    "risk": "expected cost (Smith and Eisner, 2006)",
+    "sgd": "stochastic gradient descent with L2 and cumulative L1 (Tsuruoka et al., 2009)",
+    "pa": "passive-aggressive against the best rival (Crammer et al., 2006)",
+    "adagrad": "AdaGrad, composite mirror descent (Duchi et al., 2011)",
+    "adagrad-rda": "adaptive dual averaging with L1 (Duchi et al., 2011): strong and sparse",
+    "rda": "regularized dual averaging with L1 (Xiao, 2010)",
+    "vrda": "voted RDA: dual averaging on mistakes (Xu, Gao, Xiao and Regan)",
+    "tg": "truncated gradient (Langford et al., 2009)",
+    "fobos": "forward-backward splitting (Duchi and Singer, 2009)",
+    "ftrl": "FTRL-proximal (McMahan et al., 2013)",
+    "cw": "confidence-weighted, variance form (Dredze et al., 2008)",
+    "arow": "adaptive regularisation of weights (Crammer et al., 2009)",
+}
 # Positions of sets of one's own stay this near to either end: the sets stand in models' headers.
 _FARTHEST = 10_000
 
@@ -135,6 +155,10 @@ class Kind:
         """
         loss, rule, readout, on = parts.split()
         return Recipe(name, summary, (loss, rule, readout, on), self, defaults, space or {})
+
+    def shared_recipe(self, name: str, parts: str, *more: Any, **defaults: Any) -> Recipe:
+        """A recipe that other kinds of outputs have by the same name, and the same summary."""
+        return self.recipe(name, SUMMARIES[name], parts, *more, **defaults)
 
     def network_recipe(self, name: str, summary: str, loss: str, **defaults: Any) -> NetworkRecipe:
         """The recipe of a network that is trained with a loss."""

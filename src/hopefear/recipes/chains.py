@@ -20,17 +20,13 @@ CHAINS = Kind(
     cost="hamming",
     network="hopefear.neural.learner:Network",
 )
-_USUAL, _made, _network = CHAINS.rules, CHAINS.recipe, CHAINS.network_recipe
+_USUAL, _made, _shared = CHAINS.rules, CHAINS.recipe, CHAINS.shared_recipe
+_network = CHAINS.network_recipe
 
 CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {
     recipe.name: recipe
     for recipe in (
-        _made(
-            "perceptron",
-            "structured perceptron, averaged (Collins, 2002)",
-            "perceptron sgd averaged mistakes",
-            {"decay": Range(0.7, 1.0)},
-        ),
+        _shared("perceptron", "perceptron sgd averaged mistakes", {"decay": Range(0.7, 1.0)}),
         _made(
             "mira",
             "1-best MIRA, averaged (Crammer and Singer, 2003)",
@@ -38,21 +34,8 @@ CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {
             C=0.05,
             root=True,
         ),
-        _made(
-            "nbest-mira",
-            "n-best MIRA, averaged (McDonald et al., 2005)",
-            "nbest-mira sgd averaged every",
-            C=0.05,
-            root=True,
-        ),
-        _made(
-            "sapo",
-            "probabilities over the n best (Sun et al.)",
-            "sapo sgd averaged every",
-            rate=0.1,
-            decay=0.9,
-            lam=0.05,
-        ),
+        _shared("nbest-mira", "nbest-mira sgd averaged every", C=0.05, root=True),
+        _shared("sapo", "sapo sgd averaged every", rate=0.1, decay=0.9, lam=0.05),
         _made(
             "crf",
             "conditional random field by stochastic gradient (Lafferty et al., 2001)",
@@ -61,84 +44,24 @@ CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {
             decay=0.9,
             lam=0.1,
         ),
-        _made(
-            "ssvm",
-            "structured SVM by stochastic subgradient (Taskar et al., 2003)",
-            "structured-hinge sgd averaged every",
-            rate=0.2,
-            decay=0.9,
-            lam=0.05,
-        ),
-        _made(
-            "swvp",
-            "structured weighted violations perceptron (Dror and Reichart, 2016)",
-            "swvp sgd averaged mistakes",
-            approach="balanced",
-        ),
-        _made(
-            "sgd",
-            "stochastic gradient descent with L2 and cumulative L1 (Tsuruoka et al., 2009)",
-            "log sgd last every",
-            **_USUAL["sgd"],
-        ),
-        _made(
-            "pa",
-            "passive-aggressive against the best rival (Crammer et al., 2006)",
-            "hinge passive-aggressive averaged every",
-        ),
-        _made(
-            "adagrad",
-            "AdaGrad, composite mirror descent (Duchi et al., 2011)",
-            "log adagrad last every",
-            **_USUAL["adagrad"],
-        ),
+        _shared("ssvm", "structured-hinge sgd averaged every", rate=0.2, decay=0.9, lam=0.05),
+        _shared("swvp", "swvp sgd averaged mistakes", approach="balanced"),
+        _shared("sgd", "log sgd last every", **_USUAL["sgd"]),
+        _shared("pa", "hinge passive-aggressive averaged every"),
+        _shared("adagrad", "log adagrad last every", **_USUAL["adagrad"]),
         _made(
             "adagrad-rda",
             "adaptive dual averaging with L1 (Duchi et al., 2011)",
             "log adagrad-rda last every",
             **_USUAL["adagrad-rda"],
         ),
-        _made(
-            "rda",
-            "regularized dual averaging with L1 (Xiao, 2010)",
-            "log rda last every",
-            **_USUAL["rda"],
-        ),
-        _made(
-            "vrda",
-            "voted RDA: dual averaging on mistakes (Xu, Gao, Xiao and Regan)",
-            "hinge rda averaged mistakes",
-            rate=1.0,
-            l1=1e-6,
-        ),
-        _made(
-            "tg",
-            "truncated gradient (Langford et al., 2009)",
-            "log truncated-gradient last every",
-            **_USUAL["truncated-gradient"],
-        ),
-        _made(
-            "fobos",
-            "forward-backward splitting (Duchi and Singer, 2009)",
-            "log fobos last every",
-            **_USUAL["fobos"],
-        ),
-        _made(
-            "ftrl",
-            "FTRL-proximal (McMahan et al., 2013)",
-            "log ftrl last every",
-            **_USUAL["ftrl"],
-        ),
-        _made(
-            "cw",
-            "confidence-weighted, variance form (Dredze et al., 2008)",
-            "linear confidence-weighted averaged every",
-        ),
-        _made(
-            "arow",
-            "adaptive regularisation of weights (Crammer et al., 2009)",
-            "structured-hinge arow averaged every",
-        ),
+        _shared("rda", "log rda last every", **_USUAL["rda"]),
+        _shared("vrda", "hinge rda averaged mistakes", rate=1.0, l1=1e-6),
+        _shared("tg", "log truncated-gradient last every", **_USUAL["truncated-gradient"]),
+        _shared("fobos", "log fobos last every", **_USUAL["fobos"]),
+        _shared("ftrl", "log ftrl last every", **_USUAL["ftrl"]),
+        _shared("cw", "linear confidence-weighted averaged every"),
+        _shared("arow", "structured-hinge arow averaged every"),
         # Strengths chosen on the last 936 training sentences of CoNLL-2000; of margins that of
         # ssvm-bcfw was, and the others have the same.
         BatchRecipe(

@@ -18,7 +18,7 @@ CLASSES = Kind(
     },
     cost="hamming",
 )
-_USUAL, _made = CLASSES.rules, CLASSES.recipe
+_USUAL, _made, _shared = CLASSES.rules, CLASSES.recipe, CLASSES.shared_recipe
 
 RECIPES: dict[str, Recipe | BatchRecipe] = {
     recipe.name: recipe
@@ -29,70 +29,21 @@ RECIPES: dict[str, Recipe | BatchRecipe] = {
             "perceptron sgd averaged mistakes",
             {"decay": Range(0.7, 1.0)},
         ),
-        _made(
-            "sgd",
-            "stochastic gradient descent with L2 and cumulative L1 (Tsuruoka et al., 2009)",
-            "logistic sgd last every",
-            **_USUAL["sgd"],
-        ),
+        _shared("sgd", "logistic sgd last every", **_USUAL["sgd"]),
         _made(
             "pa",
             "passive-aggressive; variant 0, 1 (PA-I) or 2 (PA-II) (Crammer et al., 2006)",
             "hinge passive-aggressive averaged every",
         ),
-        _made(
-            "adagrad",
-            "AdaGrad, composite mirror descent (Duchi et al., 2011)",
-            "logistic adagrad last every",
-            **_USUAL["adagrad"],
-        ),
-        _made(
-            "adagrad-rda",
-            "adaptive dual averaging with L1 (Duchi et al., 2011): strong and sparse",
-            "logistic adagrad-rda last every",
-            **_USUAL["adagrad-rda"],
-        ),
-        _made(
-            "rda",
-            "regularized dual averaging with L1 (Xiao, 2010)",
-            "logistic rda last every",
-            **_USUAL["rda"],
-        ),
-        _made(
-            "vrda",
-            "voted RDA: dual averaging on mistakes (Xu, Gao, Xiao and Regan)",
-            "hinge rda averaged mistakes",
-            l1=1e-6,
-            rate=Auto(100.0),
-        ),
-        _made(
-            "tg",
-            "truncated gradient (Langford et al., 2009)",
-            "logistic truncated-gradient last every",
-            **_USUAL["truncated-gradient"],
-        ),
-        _made(
-            "fobos",
-            "forward-backward splitting (Duchi and Singer, 2009)",
-            "logistic fobos last every",
-            **_USUAL["fobos"],
-        ),
-        _made(
-            "ftrl",
-            "FTRL-proximal (McMahan et al., 2013)",
-            "logistic ftrl last every",
-            **_USUAL["ftrl"],
-        ),
-        _made(
-            "cw",
-            "confidence-weighted, variance form (Dredze et al., 2008)",
-            "linear confidence-weighted last every",
-        ),
-        _made(
-            "arow",
-            "adaptive regularisation of weights (Crammer et al., 2009)",
-            "hinge arow last every",
-        ),
+        _shared("adagrad", "logistic adagrad last every", **_USUAL["adagrad"]),
+        _shared("adagrad-rda", "logistic adagrad-rda last every", **_USUAL["adagrad-rda"]),
+        _shared("rda", "logistic rda last every", **_USUAL["rda"]),
+        _shared("vrda", "hinge rda averaged mistakes", l1=1e-6, rate=Auto(100.0)),
+        _shared("tg", "logistic truncated-gradient last every", **_USUAL["truncated-gradient"]),
+        _shared("fobos", "logistic fobos last every", **_USUAL["fobos"]),
+        _shared("ftrl", "logistic ftrl last every", **_USUAL["ftrl"]),
+        _shared("cw", "linear confidence-weighted last every"),
+        _shared("arow", "hinge arow last every"),
         _made(
             "softmax",
             "multinomial logistic regression by AdaGrad (Berger et al., 1996)",
@@ -127,12 +78,7 @@ RECIPES: dict[str, Recipe | BatchRecipe] = {
             "ramp sgd averaged every",
             **_USUAL["sgd"],
         ),
-        _made(
-            "risk",
-            "expected cost (Smith and Eisner, 2006)",
-            "risk adagrad averaged every",
-            **_USUAL["adagrad"],
-        ),
+        _shared("risk", "risk adagrad averaged every", **_USUAL["adagrad"]),
         *margin_recipes(0.5, _USUAL["sgd"]["rate"], cost="hamming"),
     )
 }

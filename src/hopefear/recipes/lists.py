@@ -18,7 +18,7 @@ LISTS = Kind(
         "ftrl": {"rate": Auto(1.6, "reach"), "l1": 0.0},
     }
 )
-_USUAL, _made = LISTS.rules, LISTS.recipe
+_USUAL, _made, _shared = LISTS.rules, LISTS.recipe, LISTS.shared_recipe
 
 # Strengths and lengths of steps were chosen on the dev lists of the Penn Treebank sample, with the
 # features "rich,consensus"; "auto" carries them over to lists of other features and costs.
@@ -47,21 +47,10 @@ LIST_RECIPES: dict[str, Recipe | BatchRecipe] = {
             price="auto",
             **_USUAL["passive-aggressive"],
         ),
-        _made(
-            "nbest-mira",
-            "n-best MIRA, averaged (McDonald et al., 2005)",
-            "nbest-mira sgd averaged every",
-            C=0.001,
-            cost="regret",
-            price="auto",
+        _shared(
+            "nbest-mira", "nbest-mira sgd averaged every", C=0.001, cost="regret", price="auto"
         ),
-        _made(
-            "risk",
-            "expected cost (Smith and Eisner, 2006)",
-            "risk adagrad averaged every",
-            price="auto",
-            rate=Auto(4.0, "reach"),
-        ),
+        _shared("risk", "risk adagrad averaged every", price="auto", rate=Auto(4.0, "reach")),
         _made(
             "rampion",
             "ramp loss, from fear to hope (Gimpel and Smith, 2012)",
@@ -70,49 +59,26 @@ LIST_RECIPES: dict[str, Recipe | BatchRecipe] = {
             price="auto",
             **_USUAL["sgd"],
         ),
-        _made(
+        _shared(
             "ssvm",
-            "structured SVM by stochastic subgradient (Taskar et al., 2003)",
             "structured-hinge sgd averaged every",
             cost="regret",
             price="auto",
             **_USUAL["sgd"],
         ),
-        _made(
-            "sapo",
-            "probabilities over the n best (Sun et al.)",
-            "sapo sgd averaged every",
-            **_USUAL["sgd"],
-        ),
-        _made(
-            "sgd",
-            "stochastic gradient descent with L2 and cumulative L1 (Tsuruoka et al., 2009)",
-            "log sgd averaged every",
-            **_USUAL["sgd"],
-        ),
-        _made(
-            "pa",
-            "passive-aggressive against the best rival (Crammer et al., 2006)",
-            "hinge passive-aggressive averaged every",
-            **_USUAL["passive-aggressive"],
-        ),
-        _made(
-            "adagrad",
-            "AdaGrad, composite mirror descent (Duchi et al., 2011)",
-            "log adagrad averaged every",
-            **_USUAL["adagrad"],
-        ),
-        _made(
+        _shared("sapo", "sapo sgd averaged every", **_USUAL["sgd"]),
+        _shared("sgd", "log sgd averaged every", **_USUAL["sgd"]),
+        _shared("pa", "hinge passive-aggressive averaged every", **_USUAL["passive-aggressive"]),
+        _shared("adagrad", "log adagrad averaged every", **_USUAL["adagrad"]),
+        _shared(
             "adagrad-rda",
-            "adaptive dual averaging with L1 (Duchi et al., 2011): strong and sparse",
             "weighted-log adagrad-rda averaged every",
             price="auto",
             on_last_support=True,
             **_USUAL["adagrad-rda"],
         ),
-        _made(
+        _shared(
             "rda",
-            "regularized dual averaging with L1 (Xiao, 2010)",
             "weighted-log rda averaged every",
             price="auto",
             on_last_support=True,
@@ -125,36 +91,11 @@ LIST_RECIPES: dict[str, Recipe | BatchRecipe] = {
             l1=1e-3,
             rate=Auto(40.0),
         ),
-        _made(
-            "tg",
-            "truncated gradient (Langford et al., 2009)",
-            "hinge truncated-gradient averaged every",
-            **_USUAL["truncated-gradient"],
-        ),
-        _made(
-            "fobos",
-            "forward-backward splitting (Duchi and Singer, 2009)",
-            "weighted-log fobos averaged every",
-            price="auto",
-            **_USUAL["fobos"],
-        ),
-        _made(
-            "ftrl",
-            "FTRL-proximal (McMahan et al., 2013)",
-            "weighted-log ftrl averaged every",
-            price="auto",
-            **_USUAL["ftrl"],
-        ),
-        _made(
-            "cw",
-            "confidence-weighted, variance form (Dredze et al., 2008)",
-            "linear confidence-weighted averaged every",
-        ),
-        _made(
-            "arow",
-            "adaptive regularisation of weights (Crammer et al., 2009)",
-            "hinge arow averaged every",
-        ),
+        _shared("tg", "hinge truncated-gradient averaged every", **_USUAL["truncated-gradient"]),
+        _shared("fobos", "weighted-log fobos averaged every", price="auto", **_USUAL["fobos"]),
+        _shared("ftrl", "weighted-log ftrl averaged every", price="auto", **_USUAL["ftrl"]),
+        _shared("cw", "linear confidence-weighted averaged every"),
+        _shared("arow", "hinge arow averaged every"),
         BatchRecipe(
             "maxent-lbfgs",
             "log loss over the list by L-BFGS with L2 (Charniak and Johnson, 2005)",

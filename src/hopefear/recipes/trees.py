@@ -20,17 +20,13 @@ TREES = Kind(
     cost="hamming",
     network="hopefear.neural.learner:Biaffine",
 )
-_USUAL, _made, _network = TREES.rules, TREES.recipe, TREES.network_recipe
+_USUAL, _made, _shared = TREES.rules, TREES.recipe, TREES.shared_recipe
+_network = TREES.network_recipe
 
 TREE_RECIPES: dict[str, Recipe | BatchRecipe] = {
     recipe.name: recipe
     for recipe in (
-        _made(
-            "perceptron",
-            "structured perceptron, averaged (Collins, 2002)",
-            "perceptron sgd averaged mistakes",
-            {"decay": Range(0.7, 1.0)},
-        ),
+        _shared("perceptron", "perceptron sgd averaged mistakes", {"decay": Range(0.7, 1.0)}),
         _made(
             "mira",
             "MIRA against the most feared tree, averaged (Crammer et al., 2006)",
@@ -43,26 +39,9 @@ TREE_RECIPES: dict[str, Recipe | BatchRecipe] = {
             "prediction-hinge passive-aggressive averaged every",
             C=0.05,
         ),
-        _made(
-            "nbest-mira",
-            "n-best MIRA, averaged (McDonald et al., 2005)",
-            "nbest-mira sgd averaged every",
-            C=0.05,
-        ),
-        _made(
-            "swvp",
-            "structured weighted violations perceptron (Dror and Reichart, 2016)",
-            "swvp sgd averaged mistakes",
-            approach="balanced",
-        ),
-        _made(
-            "sapo",
-            "probabilities over the n best (Sun et al.)",
-            "sapo sgd averaged every",
-            rate=0.05,
-            decay=0.9,
-            lam=0.05,
-        ),
+        _shared("nbest-mira", "nbest-mira sgd averaged every", C=0.05),
+        _shared("swvp", "swvp sgd averaged mistakes", approach="balanced"),
+        _shared("sapo", "sapo sgd averaged every", rate=0.05, decay=0.9, lam=0.05),
         _made(
             "crf",
             "conditional random field by stochastic gradient (Paskin, 2001; Koo et al., 2007)",
@@ -95,42 +74,17 @@ TREE_RECIPES: dict[str, Recipe | BatchRecipe] = {
             decay=0.9,
             lam=0.05,
         ),
-        _made(
-            "pa",
-            "passive-aggressive against the best rival (Crammer et al., 2006)",
-            "hinge passive-aggressive averaged every",
-        ),
-        _made(
-            "adagrad",
-            "AdaGrad, composite mirror descent (Duchi et al., 2011)",
-            "structured-hinge adagrad averaged every",
-            **_USUAL["adagrad"],
-        ),
+        _shared("pa", "hinge passive-aggressive averaged every"),
+        _shared("adagrad", "structured-hinge adagrad averaged every", **_USUAL["adagrad"]),
         _made(
             "adagrad-rda",
             "adaptive dual averaging with L1 (Duchi et al., 2011): a sparse parser",
             "structured-hinge adagrad-rda last every",
             **_USUAL["adagrad-rda"],
         ),
-        _made(
-            "rda",
-            "regularized dual averaging with L1 (Xiao, 2010)",
-            "structured-hinge rda last every",
-            **_USUAL["rda"],
-        ),
-        _made(
-            "vrda",
-            "voted RDA: dual averaging on mistakes (Xu, Gao, Xiao and Regan)",
-            "perceptron rda averaged mistakes",
-            rate=1.0,
-            l1=1e-6,
-        ),
-        _made(
-            "fobos",
-            "forward-backward splitting (Duchi and Singer, 2009)",
-            "structured-hinge fobos averaged every",
-            **_USUAL["fobos"],
-        ),
+        _shared("rda", "structured-hinge rda last every", **_USUAL["rda"]),
+        _shared("vrda", "perceptron rda averaged mistakes", rate=1.0, l1=1e-6),
+        _shared("fobos", "structured-hinge fobos averaged every", **_USUAL["fobos"]),
         BatchRecipe(
             "crf-lbfgs",
             "conditional random field by L-BFGS with L2 (Paskin, 2001; Koo et al., 2007)",

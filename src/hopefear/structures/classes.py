@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component, helper, interface, python_only, required
 from hopefear.core.interfaces import Structure
-from hopefear.core.workspace import Workspace, announce_row, fetch_row
+from hopefear.core.workspace import Workspace, prefetch_row
 
 
 @interface
@@ -56,11 +56,8 @@ class Classes:
         theta = np.zeros(parts + 2 * self.n_labels())
         return Workspace(theta, np.zeros(parts), y, np.zeros(1), np.zeros(1), loss.notes(1))
 
-    def announce(self, x):
-        announce_row(x)
-
-    def fetch(self, x):
-        fetch_row(x)
+    def prefetch(self, x, near):
+        prefetch_row(x, near)
 
     def seek(self, x, theta, cost, sign, y):
         n, gold = self.how_many(), x.data.labels[x.i]

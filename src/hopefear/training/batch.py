@@ -19,6 +19,8 @@ from hopefear.core.workspace import Example, Plain
 from hopefear.errors import CombinationError, ModelError
 from hopefear.losses.log import Log
 from hopefear.storage import array_of
+from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.likelihood import CRFObjective
 from hopefear.training.lbfgs import Minimiser, has_settled
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.trainer import Event, Trainer
@@ -126,9 +128,11 @@ observed=true)|readout:last|v:0.1.0'
         return BatchTrainer(structure, self, rows, start, n_jobs)
 
     def objective(self, structure: Any, rows: Any, n_jobs: int = 1) -> Any:
-        """What is minimised, but for L1: the structure's own, or the sum of the loss."""
-        own = structure.objective(rows, self.loss, self.l2, self.observed is not False, n_jobs)
-        return LossObjective(structure, self.loss, rows, self.l2, n_jobs) if own is None else own
+        """What is minimised, but for L1: the sum of the loss, of CRFs by their own kernels."""
+        log = self.loss.needs() == ("expectation",) and getattr(self.loss, "force", 1.0) == 1.0
+        if log and isinstance(structure, Chain):
+            return CRFObjective(structure, rows, self.l2, self.observed is not False, n_jobs)
+        return LossObjective(structure, self.loss, rows, self.l2, n_jobs)
 
     def method(self) -> str:
         return "owl-qn" if self.l1 > 0.0 else "l-bfgs"

@@ -81,9 +81,9 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
     for n in range(order.size):
         x = Example(data, order[n])
         if n + FAR < order.size:
-            structure.announce(Example(data, order[n + FAR]))
+            structure.prefetch(Example(data, order[n + FAR]), False)
         if n + NEAR < order.size:
-            structure.fetch(Example(data, order[n + NEAR]))
+            structure.prefetch(Example(data, order[n + NEAR]), True)
         structure.score(x, rule.reading(state), work.theta)
         forced = loss.subgradient(structure, x, work) > 0
         if not math.isfinite(work.gap[0]):

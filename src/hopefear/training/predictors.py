@@ -11,12 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear.core.component import kernel
 from hopefear.core.interfaces import DROP
-from hopefear.core.stages import stage
-from hopefear.core.workspace import Example, Plain
 from hopefear.errors import ModelError
-from hopefear.training.votes import ClassBallot, Replay
 
 
 class LinearPredictor:
@@ -92,13 +88,6 @@ class LinearPredictor:
         ids, values = self.nonzeros()
         first, after = np.searchsorted(ids, [start, start + math.prod(shape)])
         return np.unravel_index(ids[first:after] - start, shape), values[first:after]
-
-    def decide(self, structure: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(best outputs, scores of parts) of every row."""
-        n = data.indptr.size - 1
-        scores, labels = np.zeros((n, structure.n_parts())), np.zeros(n, np.int64)
-        score_all(structure, Plain(self.weights), data, scores, labels)
-        return labels, scores
 
     @property
     def nnz(self) -> int:
@@ -180,25 +169,6 @@ class VotedPredictor:
             drops,
             np.append(0.0, np.cumsum(np.append(votes.survived, votes.lived[0]))),
         )
-
-    def decide(self, structure: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(outputs with most votes, shares of the votes) of every row.
-
-        With one part (two classes) the score is the share for minus the share against.
-        """
-        n, parts = data.indptr.size - 1, structure.n_parts()
-        votes = np.zeros((n, structure.n_labels()))
-        longest = np.array([np.argmax(np.diff(data.indptr))] if n else [], np.int64)
-        replay = Replay(self, structure.entries(data, longest))
-        space = (np.zeros(parts), np.zeros(1, np.int64))
-        with stage("votes", n, "examples") as work:
-            for i in range(n):
-                replay.count(ClassBallot(structure, data, i, *space), parts, votes[i])
-                work.advance()
-        votes /= replay.cast
-        labels = votes.argmax(axis=1)
-        scores = votes[:, 1:] - votes[:, :1] if parts == 1 else votes
-        return labels, scores
 
     @property
     def nnz(self) -> int:
@@ -290,14 +260,3 @@ def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
     if not sound:
         raise ModelError("the votes contradict themselves")
     return votes
-
-
-@kernel
-def score_all(structure, weights, data, scores, labels):
-    """Scores of all parts and the best output of every row."""
-    y = np.zeros(1, np.int64)
-    for i in range(scores.shape[0]):
-        x = Example(data, i)
-        structure.score(x, weights, scores[i])
-        structure.argmax(x, scores[i], y)
-        labels[i] = y[0]

@@ -94,7 +94,7 @@ def test_the_best_of_n_is_the_tree_and_probabilities_add_up(models):
         assert np.array_equal(best, heads), name
         assert all((np.diff(one.scores) <= 1e-9).all() for one in ranked)
         rows = model.encode(OTHER).rows
-        shares = model.decoder().arc_probabilities(rows)
+        shares = model.decoder().probabilities(rows)
         sums = np.add.reduceat(shares, rows.ptr[:-1])
         assert np.allclose(sums, 1.0)
         assert (model.arc_probabilities(OTHER, heads) > 0.0).all()

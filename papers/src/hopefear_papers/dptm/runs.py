@@ -17,8 +17,8 @@ from hopefear.core.learner import Learner
 from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.data.moses.lists import TuningLists
 from hopefear.structures.nbest import NBest
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import LinearPredictor
-from hopefear.training.ranking import Ranker
 from hopefear.translation.features import learned
 from hopefear.translation.phrase_model import (
     KEPT,
@@ -157,7 +157,7 @@ def line(problem: Problem, points: np.ndarray) -> Step:
 
 def pair_scores(part: Part, w: np.ndarray) -> np.ndarray:
     """Scores of all candidates by their phrase pairs."""
-    return Ranker(NBest(len(w)), LinearPredictor(w)).scores(part.pairs.rows)
+    return ListDecoder(NBest(len(w)), LinearPredictor(w)).scores(part.pairs.rows)
 
 
 def best(part: Part, values: np.ndarray) -> np.ndarray:

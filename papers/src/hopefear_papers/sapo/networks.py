@@ -15,7 +15,7 @@ from hopefear.structures.chain.searches import search_named
 from hopefear.tasks import recipe
 from hopefear.tasks.tag.model import chain_of
 from hopefear.tasks.tag.task import dataset
-from hopefear.training.decoding import decoder_of
+from hopefear.training.decoders.chains import ChainDecoder
 from hopefear.training.passes import Passes
 from hopefear_papers.sapo.plan import BEAM, Networks, Spec, like
 from hopefear_papers.sapo.settings import Run, Setting
@@ -67,7 +67,7 @@ class NetworkSetting:
                 continue
             nonzero, size = trainer.support()
             sizes.append(size / max(nonzero, 1))
-            tags = decoder_of(chain, trainer.predictor(), n_jobs=1).best(rows)
+            tags = ChainDecoder.of(chain, trainer.predictor(), n_jobs=1).predict(rows)
             counts = tagging.statistics(rows.labels, tags, rows.starts, labels)
             scores.append(float(tagging.scores(counts.sum(axis=0))[metric]))
         trainer.close()

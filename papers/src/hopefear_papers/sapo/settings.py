@@ -16,8 +16,9 @@ from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import search_named
 from hopefear.tasks import recipe
 from hopefear.tasks.tag.model import chain_of
-from hopefear.training.decoding import Decoder
+from hopefear.training.decoders.chains import ChainDecoder
 from hopefear.training.online import OnlineTrainer
+from hopefear.training.predictors import LinearPredictor
 from hopefear_papers.frame import learn
 from hopefear_papers.sapo.plan import AVERAGED, BEAM, KEPT, Spec
 
@@ -96,7 +97,7 @@ def run(
             continue
         both = (trainer.weights(), trainer.average().astype(np.float32))
         sizes.append([float(np.abs(w).sum(dtype=np.float64)) / weights for w in both])
-        tags = (Decoder(trainer.structure, w).best(rows) for w in both)
+        tags = (ChainDecoder(trainer.structure, LinearPredictor(w)).predict(rows) for w in both)
         counts = [tagging.statistics(rows.labels, t, rows.starts, test.labels) for t in tags]
         scores.append([float(tagging.scores(c.sum(axis=0))[metric]) for c in counts])
     return Run(

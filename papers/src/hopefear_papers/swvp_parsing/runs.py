@@ -14,9 +14,9 @@ from hopefear.data.tree_rows import TreeDataset
 from hopefear.metrics import Accuracy, Dependencies, Trees
 from hopefear.metrics.dependencies import HEADS
 from hopefear.tasks.parse.task import Parsing
+from hopefear.training.decoders.trees import TreeDecoder
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.predictors import Predictor
-from hopefear.training.tree_decoding import decoder_of
 from hopefear_papers.claims import Difference, Tests, compare
 from hopefear_papers.frame import Call, Entrant, KeptRuns, Tell, learn
 from hopefear_papers.swvp_parsing.plan import (
@@ -91,7 +91,7 @@ def run(problem: Problem, entrant: Entrant, beta: float, passes: int) -> Run:
 
 def rows_of(trainer: OnlineTrainer, predictor: Predictor, data: TreeDataset) -> np.ndarray:
     """Counts of each sentence, as ``Dependencies`` has them."""
-    codes = decoder_of(trainer.structure, predictor).best(data.rows)
+    codes = TreeDecoder.of(trainer.structure, predictor).predict(data.rows)
     n, gold = len(data.labels), Trees.of(data.bank)
     if not data.labels:
         gold = gold._replace(relations=None)

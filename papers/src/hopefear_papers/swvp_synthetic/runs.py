@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hopefear.core.learner import Learner
-from hopefear.training.decoding import Decoder
+from hopefear.training.decoders.chains import ChainDecoder
 from hopefear.training.online import OnlineTrainer
+from hopefear.training.predictors import LinearPredictor
 from hopefear_papers.frame import Call, learn
 from hopefear_papers.swvp_synthetic.plan import (
     AVERAGED,
@@ -66,7 +67,7 @@ def train(problem: Problem, learner: Learner, passes: int, beta: float = 0.0) ->
 def _hits(problem: Problem, weights: np.ndarray) -> np.ndarray:
     """Which tokens of the items that are not trained on are right: bool[items, length]."""
     rows = problem.rest.rows
-    hits = Decoder(problem.structure, weights).best(rows) == rows.labels
+    hits = ChainDecoder(problem.structure, LinearPredictor(weights)).predict(rows) == rows.labels
     return hits.reshape(len(problem.rest), -1)
 
 

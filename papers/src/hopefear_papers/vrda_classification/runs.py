@@ -26,10 +26,11 @@ from hopefear.structures.classes import Binary
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import recipe
 from hopefear.tasks.classify.task import structure_for
+from hopefear.training.decoders.classes import ClassDecoder
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Pieces
 from hopefear.training.predictors import LinearPredictor, Predictor
-from hopefear.training.ranking import Ranker
 from hopefear_papers.claims import Difference, compare
 from hopefear_papers.frame import Call, Tell, Trail, at_edges, first_marks, learn, short
 from hopefear_papers.parses import brackets
@@ -56,7 +57,7 @@ class Classes:
         return structure_for(problem.train, 0.0)
 
     def choices(self, structure: Any, predictor: Predictor, data: Any) -> np.ndarray:
-        return predictor.decide(structure, data.rows)[0]
+        return ClassDecoder(structure, predictor).predict(data.rows)
 
     def scores(self, data: Any, choices: np.ndarray) -> Mapping[str, Any]:
         """All scores, an array over passes each."""
@@ -85,7 +86,7 @@ class Lists:
         return NBest(problem.n_features)
 
     def choices(self, structure: Any, predictor: Predictor, data: Any) -> np.ndarray:
-        return Ranker(structure, predictor).best(data.rows)
+        return ListDecoder(structure, predictor).predict(data.rows)
 
     def scores(self, data: Any, choices: np.ndarray) -> Mapping[str, Any]:
         sums = [brackets(data, one).sum(axis=0) for one in choices.astype(np.int64)]

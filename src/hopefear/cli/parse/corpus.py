@@ -234,7 +234,7 @@ class Parsed(Corpus):
         return {**super().comparison(test), "test_tokens": test.n_tokens, **kind}
 
     def judge(self, model: ParseModel, test: TreeDataset) -> tuple[dict[str, float], np.ndarray]:
-        codes, metric = model.decoder(self.jobs).best(test.rows), self.tester()
+        codes, metric = model.decoder(self.jobs).predict(test.rows), self.tester()
         rows = metric.statistics(*task.judged(test.bank, codes, model.labels))
         return metric.scores(rows.sum(axis=0)), rows
 

@@ -76,8 +76,8 @@ def answers(
 def _outputs(model: ParseModel, bank: Treebank, args: argparse.Namespace) -> Outputs:
     decoder, data = model.decoder(threads(args.jobs)), model.encode(bank)
     if not args.nbest and not args.proba:
-        return Outputs(decoder.best(data.rows), None, None, None)
-    ranked = decoder.nbest(data.rows, args.nbest or 1)
+        return Outputs(decoder.predict(data.rows), None, None, None)
+    ranked = decoder.k_best(data.rows, args.nbest or 1)
     counts = np.array([len(some.scores) for some in ranked])
     codes = np.concatenate([np.zeros(0, np.int32), *(some.labels.ravel() for some in ranked)])
     names = ("rank", "score", "probability") if args.nbest else ("probability",)
@@ -159,7 +159,7 @@ def evaluate(
     data = model.encode(tagged(bank, model, args, console))
     strange = warn_of_strangers(bank, model.labels)
     decoder = model.decoder(threads(args.jobs))
-    codes = decoder.best(data.rows)
+    codes = decoder.predict(data.rows)
     gold, output = judged(bank, codes, model.labels)
     metric = Dependencies(bool(model.labels))
     score = Score("LAS", "las") if model.labels else Score("UAS", "uas")

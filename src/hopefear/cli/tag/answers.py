@@ -104,7 +104,7 @@ def _table(
     """Labels and what else is asked for; with ``--nbest`` sentences come several times."""
     copies, counts, facts = data, None, None
     if args.nbest:
-        lists = decoder.nbest(data.rows, args.nbest)
+        lists = decoder.k_best(data.rows, args.nbest)
         counts = np.array([len(ranked.scores) for ranked in lists])
         copies = data.take(np.repeat(np.arange(len(data)), counts))
         tags = np.concatenate([ranked.labels.ravel() for ranked in lists]).astype(np.int32)
@@ -114,7 +114,7 @@ def _table(
             for k, (score, p) in enumerate(zip(ranked.scores, ranked.probabilities, strict=True))
         ]
     else:
-        tags = decoder.best(data.rows)
+        tags = decoder.predict(data.rows)
     starts = copies.rows.starts
     labels = spelled(Column(model.labels, tags), starts, how(model)["trained_scheme"], target)
     table = Table(starts, labels, facts=facts, counts=counts)

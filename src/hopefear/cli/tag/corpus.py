@@ -375,7 +375,7 @@ class Tokens(Corpus):
         from hopefear.tasks.tag.task import score_names
 
         tags, rows, metric = (
-            model.decoder(n_jobs=self.jobs).best(test.rows),
+            model.decoder(n_jobs=self.jobs).predict(test.rows),
             test.rows,
             self.tester(),
         )

@@ -72,7 +72,7 @@ def evaluate(
     data = text.encode(model.features, model.labels, schemes.read(text, gold))
     strange = warn_of_strangers(data, len(model.labels))
     decoder = model.decoder(not args.no_constraints, n_jobs=threads(args.jobs))
-    tags = decoder.best(data.rows)
+    tags = decoder.predict(data.rows)
     output = spelled(Column(model.labels, tags), text.starts, schemes.model, schemes.file)
     how_read = reading_of(schemes.file)
     chunks = chunk_scores(gold, output, text.starts, reading=how_read)

@@ -186,13 +186,6 @@ class Chain(NamedTuple):
             most += int(np.diff(data.edge_indptr[data.starts]).max(initial=0)) * self.width
         return most + (self.width * self.width if self.order == 2 else 0)
 
-    def objective(self, rows, loss, l2, observed, n_jobs):
-        if loss.needs() != ("expectation",) or getattr(loss, "force", 1.0) != 1.0:
-            return None
-        from hopefear.structures.chain.likelihood import CRFObjective
-
-        return CRFObjective(self, rows, l2, observed, n_jobs)
-
     def entries(self, data, order):
         # Of gold, one other output and mixtures of the two; see ``workspace``.
         first, last = data.starts[order], data.starts[order + 1]

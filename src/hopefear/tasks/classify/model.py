@@ -24,7 +24,7 @@ from hopefear.features.maps import MAX_COLUMNS
 from hopefear.storage import field_of, names_of
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks import base
-from hopefear.training.answers import ClassAnswers
+from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 
 _STRUCTURES: dict[str, Any] = {"binary": Binary, "multiclass": Multiclass}
@@ -67,16 +67,16 @@ class Model(base.Model):
     scale: np.ndarray | None = None
     temperature: float = 1.0
 
-    def answers(self) -> ClassAnswers:
+    def answers(self) -> ClassDecoder:
         """What answers questions about rows."""
-        return ClassAnswers(self.structure, self.predictor, self.temperature)
+        return ClassDecoder(self.structure, self.predictor, self.temperature)
 
     def decide(self, dataset: SparseDataset | Any) -> tuple[np.ndarray, np.ndarray]:
         """(class positions, scores) of every row of a dataset or a matrix, or of every text.
 
         Scores have one column for two classes, else one for each.
         """
-        return self.predictor.decide(self.structure, self.prepared(dataset))
+        return self.answers().decide(self.prepared(dataset))
 
     def predict(self, dataset: SparseDataset | Any) -> list[str]:
         """Class names, one a row."""
@@ -153,7 +153,7 @@ class Model(base.Model):
         weights = self.weights.reshape(-1, self.structure.n_parts())
         if weights.shape[1] == 1:
             weights = weights * np.array([[0.0, 1.0]])
-        best, scores = self.predictor.decide(self.structure, rows)
+        best, scores = self.answers().decide(rows)
         label = int(best[0]) if label is None else label
         if other is None:
             order = np.argsort(-scores[0], kind="stable").tolist()

@@ -84,7 +84,7 @@ class ClassifyService(Service):
                     for number, *facts in zip(ranked.labels[:, 0], *ranked[1:], strict=True)
                 ]
             }
-            for ranked in self._answers.nbest(self.model.prepared(self._data(inputs)), n)
+            for ranked in self._answers.k_best(self.model.prepared(self._data(inputs)), n)
         ]
 
     def explain(self, one: Any, top: int, place: Mapping[str, int]) -> dict[str, Any]:

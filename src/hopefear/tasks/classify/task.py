@@ -25,7 +25,7 @@ from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, fingerprint
 from hopefear.tasks.classify.model import Model
-from hopefear.training.answers import probabilities
+from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.loop import Fit, LearningWarning
 from hopefear.training.online import DivergedError
 from hopefear.training.passes import Passes, row_hashes
@@ -174,7 +174,8 @@ class Classification(Task):
         """On dev, or on either half of the data with a model of the other."""
         if dev is not None:
             rows = dev.transformed(self.values, self.norm, self.column_scale(data)).rows
-            _, scores = self.mixed(predictor, structure, data).decide(structure, rows)
+            mixed = self.mixed(predictor, structure, data)
+            scores = ClassDecoder(structure, mixed).scores(rows)
             return temperature_of(scores, rows.labels, rows.weights)
         hashes = self._hashes(data)
         some, weights = data.rows.weights > 0.0, data.rows.weights
@@ -194,7 +195,7 @@ class Classification(Task):
             except (TooFewExamplesError, DivergedError):
                 return 1.0
             rows = self._unseen(data.take(held), rest)
-            _, scores = model.predictor.decide(model.structure, rows)
+            scores = model.answers().scores(rows)
             parts.append((scores, rows.labels, rows.weights))
         return temperature_of(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
@@ -351,12 +352,13 @@ def typical_value(square: float, count: float) -> float:
 
 def evaluate_predictor(predictor: Predictor, structure: Any, data: SparseDataset) -> dict[str, Any]:
     """Accuracy, error, precision, recall, F1 and log loss, in percent where they are shares."""
-    labels, scores = predictor.decide(structure, data.rows)
+    decoder = ClassDecoder(structure, predictor)
+    labels, scores = decoder.decide(data.rows)
     return classification_scores(
         data.rows.labels,
         labels,
         n_classes=len(data.classes),
-        probabilities=probabilities(predictor, scores),
+        probabilities=decoder.shares(scores),
     )
 
 

@@ -55,7 +55,7 @@ def judgement(
     def cases(order: np.ndarray) -> list[Case]:
         told = order[:_TOLD]
         short = told[np.diff(bank.starts)[told] <= _SHORT]
-        lists = model.decoder(n_jobs).nbest(data.take(short).rows, _RIVALS) if len(short) else []
+        lists = model.decoder(n_jobs).k_best(data.take(short).rows, _RIVALS) if len(short) else []
         ranked = dict(zip(short.tolist(), lists, strict=True))
         words, tags = (bank.sentences.columns[name].texts() for name in ("form", "xpos"))
         own = np.array(codes), data.rows.labels

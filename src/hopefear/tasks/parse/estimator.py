@@ -206,13 +206,13 @@ class Parser(ModelEstimator[ParseModel]):
         """The best tree of every sentence: ``(head, relation)`` of each word, or its head alone."""
         with as_value_errors():
             data = self._question(X)
-            codes = self.model_.decoder(self._jobs()).best(data.rows)
+            codes = self.model_.decoder(self._jobs()).predict(data.rows)
         return Predictions(cut(self._tree(codes), data.rows.starts))
 
     def predict_nbest(self, X: Any, n: int = 5) -> list[list[ParsedTree]]:
         """The n best trees of every sentence, best first; fewer where there are fewer."""
         with as_value_errors():
-            lists = self.model_.decoder(self._jobs()).nbest(self._question(X).rows, n)
+            lists = self.model_.decoder(self._jobs()).k_best(self._question(X).rows, n)
         return [
             NBestList(
                 ParsedTree(self._tree(codes), float(p), float(share), float(score))
@@ -235,7 +235,7 @@ class Parser(ModelEstimator[ParseModel]):
         """
         with as_value_errors():
             rows = self._question(X).rows
-            shares = self.model_.decoder(self._jobs()).arc_probabilities(rows)
+            shares = self.model_.decoder(self._jobs()).probabilities(rows)
         arcs = list(zip(rows.heads.tolist(), shares.tolist(), strict=True))
         return cut([dict(word) for word in cut(arcs, rows.ptr)], rows.starts)
 
@@ -257,7 +257,7 @@ class Parser(ModelEstimator[ParseModel]):
         with as_value_errors():
             bank, _ = self._bank(X, y)
             decoder, rows = self.model_.decoder(self._jobs()), self.model_.encode(bank).rows
-            scores = scores_of(bank, decoder.best(rows), self._model.labels)
+            scores = scores_of(bank, decoder.predict(rows), self._model.labels)
             if decoder.proved is not None:
                 scores["proved_best"] = 100.0 * decoder.proved / max(1, rows.weights.size)
             return scores

@@ -34,7 +34,7 @@ def explain(model: ParseModel, bank: Treebank, sentence: int, word: int) -> Expl
         raise HopefearError(f"there is no word {word + 1} in a sentence {sentence + 1}")
     one = bank.take([sentence])
     data = model.encode(one)
-    best = model.decoder().best(data.rows)
+    best = model.decoder().predict(data.rows)
     return _compared(model, one, best, _runner_up(model, data, best, word), word)
 
 
@@ -96,7 +96,7 @@ def _runner_up(model: ParseModel, data: Any, best: np.ndarray, word: int) -> np.
         raise HopefearError(reason)
     allowed = [others if m == word else None for m in range(data.n_tokens)]
     try:
-        return model.decoder().best(with_heads_allowed(data, allowed).rows)
+        return model.decoder().predict(with_heads_allowed(data, allowed).rows)
     except HopefearError as error:  # the other arcs make no tree
         raise HopefearError(reason) from error
 

@@ -21,9 +21,9 @@ from hopefear.structures.tree.searches import tree_search
 from hopefear.structures.tree.tree import Tree
 from hopefear.tasks.base import Explanation, Model
 from hopefear.tasks.parse.pruning import Pruner, plain_rows
-from hopefear.training.answers import Ranked
+from hopefear.training.decoders.base import KBest
+from hopefear.training.decoders.trees import TreeDecoder
 from hopefear.training.predictors import Predictor, predictor_from_arrays
-from hopefear.training.tree_decoding import decoder_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,7 +82,7 @@ class ParseModel(Model):
 
     def decoder(self, n_jobs: int = 1, limits: np.ndarray | None = None) -> Any:
         """What answers questions about sentences."""
-        return decoder_of(self.structure(limits), self.predictor, self.temperature, n_jobs)
+        return TreeDecoder.of(self.structure(limits), self.predictor, self.temperature, n_jobs)
 
     def parse(
         self,
@@ -107,7 +107,7 @@ class ParseModel(Model):
             if relations is None
             else limits_of(self.labels, relations, "relations of word", len(self.labels))
         )
-        codes = self.decoder(n_jobs, limits).best(self.encode(bank, heads).rows)
+        codes = self.decoder(n_jobs, limits).predict(self.encode(bank, heads).rows)
         return self.trees(codes)
 
     def trees(self, codes: np.ndarray) -> tuple[np.ndarray, Column | None]:
@@ -116,16 +116,16 @@ class ParseModel(Model):
         relations = Column(self.labels, (codes % n).astype(np.int32)) if self.labels else None
         return codes // n, relations
 
-    def nbest(self, bank: Treebank | TreeDataset, n: int, n_jobs: int = 1) -> list[Ranked]:
+    def nbest(self, bank: Treebank | TreeDataset, n: int, n_jobs: int = 1) -> list[KBest]:
         """The n best trees of every sentence: labels, scores, probabilities."""
-        return self.decoder(n_jobs).nbest(self.encode(bank).rows, n)
+        return self.decoder(n_jobs).k_best(self.encode(bank).rows, n)
 
     def arc_probabilities(
         self, bank: Treebank | TreeDataset, heads: np.ndarray, n_jobs: int = 1
     ) -> np.ndarray:
         """How probable the head of every word is, whatever its relation."""
         rows = self.encode(bank).rows
-        shares = self.decoder(n_jobs).arc_probabilities(rows)
+        shares = self.decoder(n_jobs).probabilities(rows)
         owners = np.repeat(np.arange(rows.labels.size), np.diff(rows.ptr))
         found = rows.heads == np.asarray(heads)[owners]
         return np.bincount(owners[found], shares[found], minlength=rows.labels.size)

@@ -23,10 +23,10 @@ from hopefear.rules.sgd import SGD
 from hopefear.structures.tree.searches import tree_search
 from hopefear.structures.tree.theta import soften
 from hopefear.structures.tree.tree import Tree, best_tree
+from hopefear.training.decoders.trees import search_trees
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import predictor_from_arrays
-from hopefear.training.tree_decoding import on_threads
 
 TEMPLATES = ArcTemplates.named("light")
 BITS = 20
@@ -90,7 +90,7 @@ class Pruner:
             prune_all(structure, weights, rows, which, theta, heads, self.heads, self.least, keep)
 
         space = {"depth": 1, "dtype": np.float32, "expecting": True}
-        on_threads(structure, rows, work, n_jobs, "heads worth a look", **space)
+        search_trees(structure, rows, work, n_jobs, "heads worth a look", **space)
         owners = np.repeat(np.arange(rows.labels.size), np.diff(rows.ptr))
         if gold is not None:
             keep |= rows.heads == gold[owners]

@@ -29,8 +29,8 @@ from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, best_of
 from hopefear.tasks.parse.model import ParseModel, encoded, structure_of, with_heads_allowed
 from hopefear.tasks.parse.pruning import HEADS, Pruner, plain_rows
+from hopefear.training.decoders.trees import TreeDecoder
 from hopefear.training.predictors import Predictor
-from hopefear.training.tree_decoding import decoder_of
 
 DEFAULT_LEARNER = TASKS["parse"].learner
 EPOCHS = 10
@@ -83,7 +83,7 @@ class Parsing(Task):
         self, structure: Tree, data: TreeDataset, dev: TreeDataset, n_jobs: int
     ) -> Callable[[Predictor], dict[str, float]]:
         def evaluate(predictor: Predictor) -> dict[str, float]:
-            codes = decoder_of(structure, predictor, n_jobs=n_jobs).best(dev.rows)
+            codes = TreeDecoder.of(structure, predictor, n_jobs=n_jobs).predict(dev.rows)
             scores = scores_of(dev.bank, codes, data.labels)
             return {name: scores[name] for name in self.score_names(data)}
 
@@ -103,7 +103,7 @@ class Parsing(Task):
         }
 
     def temperature(self, structure: Tree, predictor: Any, data: TreeDataset, n_jobs: int) -> float:
-        decoder = decoder_of(structure, predictor, n_jobs=n_jobs)
+        decoder: Any = TreeDecoder.of(structure, predictor, n_jobs=n_jobs)
         if not decoder.sums:
             return 1.0
         step = max(1, len(data) // _FITTED_ON)

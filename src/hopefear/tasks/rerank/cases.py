@@ -30,7 +30,7 @@ def choices(model: RerankModel, blocks: Sequence[CandidateLists]) -> Choices:
     gaps, shares = [np.zeros(0)], [np.zeros(0)]
     for data in encoded:
         rows = data.rows
-        best = rows.starts[:-1] + ranker.best(rows)
+        best = rows.starts[:-1] + ranker.predict(rows)
         gaps.append(rows.costs[best] - np.minimum.reduceat(rows.costs, rows.starts[:-1]))
         shares.append(ranker.probabilities(rows)[best])
     starts = np.cumsum([0, *map(len, blocks)])
@@ -52,7 +52,7 @@ def _case(model: RerankModel, block: CandidateLists, lists: Any, i: int, number:
     first, after = block.starts[i : i + 2].tolist()
     data = lists.take([i])
     costs, texts = data.rows.costs, block.texts[first:after]
-    [ranked] = model.ranker().nbest(data.rows, _RIVALS)
+    [ranked] = model.ranker().k_best(data.rows, _RIVALS)
     choice, best = int(ranked.labels[0, 0]), int(np.argmin(costs))
     decoder = int(np.argmax(block.scores[first:after]))
     kind = "as the generator's first choice"

@@ -261,7 +261,7 @@ class Reranker(ModelEstimator[RerankModel]):
         array([0])
         """
         data = self._question(X)
-        return self.model_.ranker().best(data.rows)
+        return self.model_.ranker().predict(data.rows)
 
     def rank(self, X: Any) -> list[np.ndarray]:
         """Positions of the candidates of each list, best first."""
@@ -311,7 +311,7 @@ class Reranker(ModelEstimator[RerankModel]):
         """Scores of the chosen candidates by name, and how often they are the cheapest."""
         with as_value_errors():
             data = self.model_.encode(self._judged(X, y), judged=True)
-            return scores(data, self.model_.ranker().best(data.rows), self.model_.metric)
+            return scores(data, self.model_.ranker().predict(data.rows), self.model_.metric)
 
     def evaluate(self, X: Any, y: Any = None, *, samples: int = 1000, seed: int = 1) -> ListScores:
         """The model beside the generator's 1-best, the oracle and the worst, with bounds."""

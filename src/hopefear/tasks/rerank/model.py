@@ -17,8 +17,8 @@ from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
 from hopefear.storage import field_of
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.base import Explanation, Model, cut, explanation
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import Predictor, predictor_from_arrays
-from hopefear.training.ranking import Ranker
 
 _MOST = 1000  # of any number that a metric depends on
 Lists = CandidateLists | Iterable[CandidateLists] | ListDataset
@@ -67,9 +67,9 @@ class RerankModel(Model):
     signature: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    def ranker(self) -> Ranker:
+    def ranker(self) -> ListDecoder:
         """What answers questions about lists."""
-        return Ranker(NBest(self.features.size), self.predictor, self.temperature)
+        return ListDecoder(NBest(self.features.size), self.predictor, self.temperature)
 
     def encode(self, lists: Lists, judged: bool = False) -> ListDataset:
         """Lists as this model sees them; ``judged`` asks for the cost of every candidate."""
@@ -85,7 +85,7 @@ class RerankModel(Model):
 
     def predict(self, lists: Lists) -> np.ndarray:
         """Position of the best candidate of each list (int64); of equal ones the first."""
-        return self.ranker().best(self.encode(lists).rows)
+        return self.ranker().predict(self.encode(lists).rows)
 
     def rank(self, lists: Lists) -> list[np.ndarray]:
         """Positions of the candidates of each list, best first."""

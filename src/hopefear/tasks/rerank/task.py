@@ -24,10 +24,10 @@ from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, best_of
 from hopefear.tasks.rerank.judging import counts_of, limits, metric_of, score_names, scores
 from hopefear.tasks.rerank.model import RerankModel, check_features
+from hopefear.training.decoders.lists import ListDecoder, check_offsets, in_lists
 from hopefear.training.loop import Fit, LearningWarning
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
-from hopefear.training.ranking import Ranker, check_offsets, in_lists
 
 DEFAULT_LEARNER = TASKS["rerank"].learner
 # Lists that a temperature is fitted on, at most, and the parts in which they are scored.
@@ -73,7 +73,7 @@ class Reranking(Task):
         metric = metric_of(self.metric, data)
         bounds = limits(dev, metric)
         return lambda predictor: {
-            **scores(dev, Ranker(structure, predictor).best(dev.rows), metric),
+            **scores(dev, ListDecoder(structure, predictor).predict(dev.rows), metric),
             **bounds,
         }
 
@@ -111,14 +111,14 @@ class Reranking(Task):
         if len(data) > _FITTED_ON:  # some are enough for one number; few are in memory at a time
             some = np.linspace(0, len(data) - 1, _FITTED_ON).astype(np.int64)
             parts = (data.take(few).rows for few in np.array_split(some, _PARTS))
-        plain = Ranker(structure, predictor)
+        plain = ListDecoder(structure, predictor)
         nothing = dict.fromkeys(("features", "columns", "values"))  # scores are all it takes
         scored = []
         for rows in parts:
             scored.append((rows._replace(**nothing), plain.scores(rows)))
 
         def log_likelihood(temperature: float) -> float:
-            warm = Ranker(structure, predictor, temperature)
+            warm = ListDecoder(structure, predictor, temperature)
             return sum(float(warm.log_likelihoods(rows, points).sum()) for rows, points in scored)
 
         return best_of(log_likelihood)
@@ -295,7 +295,7 @@ def evaluate(
         model.metric,
         counts_of(data, model.metric),
         rows.starts,
-        ranker.best(rows, points),
+        ranker.predict(rows, points),
         rows.costs,
         scores=None if ready else noting.scores,
         model_scores=points,

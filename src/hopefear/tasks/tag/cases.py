@@ -58,7 +58,7 @@ def judgement(
         some = data.take(order)
         ranked, reasons = [], []
         if len(order):
-            ranked = model.decoder(constrained, n_jobs=n_jobs).nbest(some.rows, _RIVALS)
+            ranked = model.decoder(constrained, n_jobs=n_jobs).k_best(some.rows, _RIVALS)
             outputs = [tags[starts[i] : starts[i + 1]] for i in order]
             reasons = _reasons(model, some, outputs, constrained)
         groups = None

@@ -110,7 +110,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         """
         with as_value_errors():
             data, how = self._question(X, constrained, allowed)
-            tags = self.model_.decoder(**how).best(data.rows)
+            tags = self.model_.decoder(**how).predict(data.rows)
         return Predictions(cut(self.classes_[tags].tolist(), data.rows.starts))
 
     def predict_single(self, x: Any) -> list[Any]:
@@ -138,7 +138,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         """
         with as_value_errors():
             data, how = self._question(X, constrained, allowed)
-            lists = self.model_.decoder(**how).nbest(data.rows, n)
+            lists = self.model_.decoder(**how).k_best(data.rows, n)
         return [
             NBestList(
                 Output(*one)
@@ -190,7 +190,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         """
         with as_value_errors():
             data, how = self._question(X, constrained, allowed)
-            tags = self.model_.decoder(**how).best(data.rows)
+            tags = self.model_.decoder(**how).predict(data.rows)
             del how["n_jobs"]
             confidences = self.model_.span_probabilities(data, tags, **how)
         starts = data.rows.starts
@@ -241,7 +241,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             if not read.bounds:
                 return []
             data = model.encode(read.sentences)
-            tags = model.decoder(constrained, n_jobs=self._jobs()).best(data.rows)
+            tags = model.decoder(constrained, n_jobs=self._jobs()).predict(data.rows)
         labels, names = self.classes_[tags].tolist(), Column(model.labels, tags)
         return list(read.tagged(labels, names, self.scheme_))
 
@@ -345,7 +345,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             how = self.scheme_, getattr(self, "scheme_errors", "begin")
             X, y = from_table(X, y, "tokens", "tags")
             data = labelled(self._reader.read(X), y, self.features_, self._model.labels, *how)
-            return data, self.model_.decoder(n_jobs=self._jobs()).best(data.rows)
+            return data, self.model_.decoder(n_jobs=self._jobs()).predict(data.rows)
 
 
 class Tagger(SequencePredictor):

@@ -12,7 +12,7 @@ from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.theta import limits_of_tokens
 from hopefear.tasks.base import Explanation, explanation
-from hopefear.training.decoding import Decoder
+from hopefear.training.decoders.chains import ChainDecoder
 
 
 class SpanConfidence(NamedTuple):
@@ -25,30 +25,35 @@ class SpanConfidence(NamedTuple):
 
 
 def explain(
-    decoder: Decoder, features: Any, labels: Sequence[str], data: SequenceDataset, i: int, t: int
+    decoder: ChainDecoder,
+    features: Any,
+    labels: Sequence[str],
+    data: SequenceDataset,
+    i: int,
+    t: int,
 ) -> Explanation:
     """Why token ``t`` of sequence ``i`` got its label."""
     if not 0 <= i < len(data) or not 0 <= t < data.rows.starts[i + 1] - data.rows.starts[i]:
         raise HopefearError(f"there is no token {t + 1} in a sequence {i + 1}")
-    one, weights = data.take([i]), decoder.weights
+    one, predictor = data.take([i]), decoder.predictor
     chain = _with_tokens_of(decoder.structure, data, np.array([i]))
-    best = Decoder(chain, weights).best(one.rows)
+    best = ChainDecoder(chain, predictor).predict(one.rows)
     excluded = np.zeros((one.n_tokens, chain.width), np.float32)
     excluded[t, best[t]] = -np.inf
     rest = chain._replace(limits=limits_of_tokens(chain.limits, chain.width, excluded))
-    runner_up = Decoder(rest, weights)
+    runner_up = ChainDecoder(rest, predictor)
     try:
-        other = runner_up.best(one.rows)
+        other = runner_up.predict(one.rows)
     except HopefearError:
         other = best
     if runner_up.unlimited or other[t] == best[t]:
         raise HopefearError("no other label is allowed for this token, so nothing was beaten")
-    gains = _contributions(chain, weights, features, labels, one.rows, best, other, t)
+    gains = _contributions(chain, predictor.weights, features, labels, one.rows, best, other, t)
     return explanation(labels[best[t]], labels[other[t]], gains)
 
 
 def against(
-    decoder: Decoder,
+    decoder: ChainDecoder,
     features: Any,
     labels: Sequence[str],
     one: SequenceDataset,
@@ -63,7 +68,7 @@ def against(
     t = int(np.argmax(differ))
     after = t + int(np.argmin(np.append(differ[t:], False)))
     mixed = np.concatenate([best[:t], other[t:after], best[after:]])
-    chain, weights = decoder.structure, decoder.weights
+    chain, weights = decoder.structure, decoder.predictor.weights
     gains = _contributions(chain, weights, features, labels, one.rows, best, mixed, t)
     return explanation(labels[best[t]], labels[other[t]], gains)
 
@@ -140,7 +145,11 @@ def _triples(
 
 
 def span_probabilities(
-    decoder: Decoder, labels: Sequence[str], scheme: str, data: SequenceDataset, tags: np.ndarray
+    decoder: ChainDecoder,
+    labels: Sequence[str],
+    scheme: str,
+    data: SequenceDataset,
+    tags: np.ndarray,
 ) -> list[SpanConfidence]:
     """Probability of every span of a tagging, under the whole model.
 
@@ -173,7 +182,7 @@ def span_probabilities(
             tokens[after, not_after] = -np.inf
     limited = _with_tokens_of(chain, data, owners)
     limited = limited._replace(limits=limits_of_tokens(limited.limits, chain.width, tokens))
-    inside = Decoder(limited, decoder.weights, decoder.temperature, decoder.n_jobs)
+    inside = ChainDecoder(limited, decoder.predictor, decoder.temperature, decoder.n_jobs)
     with np.errstate(invalid="ignore"):  # nothing is allowed at all: no span is sure
         logs = inside.log_totals(copies) - decoder.log_totals(rows)[owners]
     share = np.nan_to_num(np.exp(np.minimum(0.0, logs)))

@@ -23,8 +23,8 @@ from hopefear.structures.chain.theta import Limits, no_limits
 from hopefear.structures.lattice import padded_width
 from hopefear.tasks.base import Explanation, Model
 from hopefear.tasks.tag.explaining import SpanConfidence, explain, span_probabilities
-from hopefear.training.answers import Ranked
-from hopefear.training.decoding import Decoder, VotedDecoder, decoder_of
+from hopefear.training.decoders.base import KBest
+from hopefear.training.decoders.chains import ChainDecoder
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 
 Allowed = Sequence[Sequence[Sequence[str] | None]]
@@ -111,10 +111,10 @@ class SequenceModel(Model):
 
     def decoder(
         self, constrained: bool | Constraints = True, allowed: Any = None, n_jobs: int = 1
-    ) -> Decoder | VotedDecoder:
+    ) -> Any:
         """What answers questions about sequences."""
         structure = self.structure(constrained, allowed)
-        return decoder_of(structure, self.predictor, self.temperature, n_jobs)
+        return ChainDecoder.of(structure, self.predictor, self.temperature, n_jobs)
 
     def encode(self, sentences: Sentences | Any, column: str | None = None) -> SequenceDataset:
         """Sequences as this model sees them; ``column`` holds gold labels, where there are any.
@@ -129,11 +129,11 @@ class SequenceModel(Model):
 
     def tag(self, sentences: Sentences | SequenceDataset, **how: Any) -> Column:
         """The best labels of all tokens; see :meth:`decoder` for how."""
-        return Column(self.labels, self.decoder(**how).best(self.encode(sentences).rows))
+        return Column(self.labels, self.decoder(**how).predict(self.encode(sentences).rows))
 
-    def nbest(self, sentences: Sentences | SequenceDataset, n: int, **how: Any) -> list[Ranked]:
+    def nbest(self, sentences: Sentences | SequenceDataset, n: int, **how: Any) -> list[KBest]:
         """The n best outputs of every sequence: labels, scores, probabilities."""
-        return self.decoder(**how).nbest(self.encode(sentences).rows, n)
+        return self.decoder(**how).k_best(self.encode(sentences).rows, n)
 
     def marginals(self, sentences: Sentences | SequenceDataset, **how: Any) -> np.ndarray:
         """Probability of every label at every token."""
@@ -157,12 +157,12 @@ class SequenceModel(Model):
 
     def _linear(
         self, data: SequenceDataset, how: Mapping[str, Any], temperature: float = 1.0
-    ) -> tuple[Decoder, SequenceDataset]:
+    ) -> tuple[ChainDecoder, SequenceDataset]:
         """A decoder of weights, and the data whose features have them.
 
         Of a network these are the scores of tokens.
         """
-        decoder: Any = decoder_of(self.structure(**how), self.predictor, temperature)
+        decoder: Any = ChainDecoder.of(self.structure(**how), self.predictor, temperature)
         if hasattr(decoder, "on"):
             return decoder.on(data)
         self.check_linear()

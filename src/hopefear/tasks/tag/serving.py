@@ -77,12 +77,12 @@ class TagService(SentenceService):
 
     def best(self, sentences: list[list[Any]]) -> list[Marks]:
         data = self._data(sentences)
-        return list(self._marks(self._decoder.best(data.rows), data.rows.starts))
+        return list(self._marks(self._decoder.predict(data.rows), data.rows.starts))
 
     def ranked(self, sentences: list[list[Any]], n: int) -> list[list[Marks]]:
         data = self._data(sentences)
         lists = []
-        for ranked in self._decoder.nbest(data.rows, n):
+        for ranked in self._decoder.k_best(data.rows, n):
             count, size = ranked.labels.shape
             starts = np.arange(count + 1, dtype=np.int64) * size
             facts = map(measured, ranked.scores, ranked.probabilities, ranked.shares)

@@ -32,8 +32,7 @@ from hopefear.tasks.tag.model import (
     encoded,
     scheme_limits,
 )
-from hopefear.training.decoding import MOST_BYTES, decoder_of
-from hopefear.training.likelihoods import MOST_TOKENS, Likelihoods
+from hopefear.training.decoders.chains import MOST_BYTES, ChainDecoder
 from hopefear.training.loop import LearningWarning
 from hopefear.training.online import DivergedError
 from hopefear.training.predictors import Predictor
@@ -108,7 +107,9 @@ class Tagging(Task):
         chain = structure._replace(limits=self._limits(data, self.constraints != "never"))
 
         def evaluate(predictor: Predictor) -> dict[str, float]:
-            return scores(dev, decoder_of(chain, predictor, n_jobs=n_jobs).best(dev.rows), scheme)
+            return scores(
+                dev, ChainDecoder.of(chain, predictor, n_jobs=n_jobs).predict(dev.rows), scheme
+            )
 
         return evaluate
 
@@ -162,29 +163,15 @@ class Tagging(Task):
         step = max(1, len(data) // _FITTED_ON, work // _FITTED_WORK)
         tolerance = 1e-6 if work // _FITTED_WORK < step else 1e-3  # no finer than so few tell
         rows = data.take(np.arange(0, len(data), step)).rows
-        likelihoods = self._likelihoods(structure, predictor, rows, n_jobs)
+        plain = structure._replace(limits=no_limits())
+        decoder = ChainDecoder.of(plain, predictor, n_jobs=n_jobs)
 
         def log_likelihood(temperature: float) -> float:
-            logs = likelihoods(temperature)
+            decoder.temperature = temperature
+            logs = decoder.log_likelihoods(rows)
             return float(logs[np.isfinite(logs)].sum())
 
         return best_of(log_likelihood, tolerance)
-
-    def _likelihoods(
-        self, structure: Chain, predictor: Any, rows: Any, n_jobs: int
-    ) -> Callable[[float], np.ndarray]:
-        """Log-likelihoods of sequences at a temperature; uncompiled where that is as quick."""
-        simple = structure.order == 1 and structure.edge_attributes == 0 and predictor.linear
-        if simple and np.diff(rows.starts).max(initial=0) <= MOST_TOKENS:
-            return Likelihoods(structure, predictor.weights, rows).at
-        plain = structure._replace(limits=no_limits())
-        decoder: Any = decoder_of(plain, predictor, n_jobs=n_jobs)
-
-        def likelihoods(temperature: float) -> np.ndarray:
-            decoder.temperature = temperature
-            return decoder.log_likelihoods(rows)
-
-        return likelihoods
 
     def facts(self, data: SequenceDataset) -> dict[str, Any]:
         return {

@@ -17,9 +17,9 @@ from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest, size
 from hopefear.training.batch import LossObjective
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
-from hopefear.training.ranking import Ranker
 from hopefear.translation.tuners.corpus import corpus_costs, spread_within
 from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
 
@@ -180,7 +180,7 @@ def priced(problem: TuningProblem, corpus: float) -> tuple[ListDataset, float]:
     costs = corpus_costs(problem, corpus)
     if not len(costs) or not data.rows.weights.any():
         raise HopefearError(f"{data.source}: there are no lists of weight above 0 to tune on")
-    scores = Ranker(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
+    scores = ListDecoder(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
     unit = spread_within(scores, data.rows.starts) or 1.0
     data = data.replaced(
         costs=costs,

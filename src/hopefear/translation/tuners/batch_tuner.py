@@ -15,9 +15,9 @@ from hopefear.data.lists.dataset import cheapest, fixed_scores
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest
 from hopefear.training.batch import BatchLearner
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.passes import Whole
 from hopefear.training.predictors import LinearPredictor
-from hopefear.training.ranking import Ranker
 from hopefear.translation.tuners.corpus import corpus_costs
 from hopefear.translation.tuners.online_tuner import KEEPS
 from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
@@ -88,7 +88,7 @@ class BatchTuner(RoundsTuner):
         costs = corpus_costs(problem, self.corpus)
         if not len(costs) or not data.rows.weights.any():
             raise HopefearError(f"{data.source}: there are no lists of weight above 0 to tune on")
-        scores = Ranker(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
+        scores = ListDecoder(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
         lists = data.replaced(
             costs=costs,
             oracles=cheapest(costs, data.rows.starts),

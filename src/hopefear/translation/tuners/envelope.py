@@ -18,8 +18,8 @@ from hopefear.data.lists.dataset import ListDataset, ListRows
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.judging import counts_of
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import LinearPredictor
-from hopefear.training.ranking import Ranker
 from hopefear.translation.tuners.corpus import Worth, quick_worth
 from hopefear.translation.tuners.problem import TuningProblem
 
@@ -273,7 +273,7 @@ class WeightSearch:
 
     def _scores(self, weights: Any, rows: ListRows) -> np.ndarray:
         w = np.asarray(weights, np.float64)
-        return Ranker(NBest(len(w)), LinearPredictor(w)).scores(rows)
+        return ListDecoder(NBest(len(w)), LinearPredictor(w)).scores(rows)
 
     def _spread(self, scores: np.ndarray) -> float:
         """How far scores within lists are apart, over all lists."""

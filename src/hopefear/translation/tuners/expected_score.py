@@ -13,9 +13,9 @@ from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.judging import counts_of
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
-from hopefear.training.ranking import Ranker
 from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
 
 # Counts are moved by this share to see what the metric makes of it. It also rounds off the corner
@@ -123,7 +123,7 @@ class Expected:
 
     def __call__(self, change: np.ndarray) -> tuple[float, np.ndarray]:
         weights = (self.start + change) / self.unit
-        points = Ranker(NBest(len(weights)), LinearPredictor(weights)).scores(self.rows)
+        points = ListDecoder(NBest(len(weights)), LinearPredictor(weights)).scores(self.rows)
         sums = np.zeros(self.counts.shape[1])
         expect_counts(self.rows.starts, points, self.sharp, self.counts, self.shares, sums)
         value, slope = self.score(sums)

@@ -17,10 +17,10 @@ from hopefear.errors import CombinationError
 from hopefear.readouts.voted import Voted
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.judging import counts_of
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor
-from hopefear.training.ranking import Ranker
 from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
 
 BACKGROUNDS = ("none", *PseudoCorpus.choices["enters"])  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ class OnlineTuner(RoundsTuner):
     def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
         """Weights after each pass over the lists."""
         data, start = problem.data, np.asarray(problem.start, np.float64)
-        scores = Ranker(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
+        scores = ListDecoder(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
         lists = data.replaced(offsets=fixed_scores(scores, data.rows.starts))
         passes = Passes(lists, seed)
         if self.background != "none":

@@ -14,8 +14,8 @@ from hopefear.data.lists.dataset import ListDataset
 from hopefear.metrics.lists import ListMetric
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.judging import counts_of
+from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import LinearPredictor
-from hopefear.training.ranking import Ranker
 from hopefear.training.stopping import Stopping
 from hopefear.translation.tuners.corpus import quick_worth
 
@@ -53,7 +53,7 @@ class TuningProblem:
     def choice(self, weights: np.ndarray, data: ListDataset | None = None) -> np.ndarray:
         """Number of the best candidate of each list under these weights; of equals the first."""
         rows = (self.data if data is None else data).rows
-        best = Ranker(NBest(len(weights)), LinearPredictor(np.asarray(weights))).best(rows)
+        best = ListDecoder(NBest(len(weights)), LinearPredictor(np.asarray(weights))).predict(rows)
         return rows.starts[:-1] + best
 
     def undecided(self, weights: np.ndarray) -> bool:

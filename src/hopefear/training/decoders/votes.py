@@ -16,13 +16,12 @@ import numpy as np
 
 from hopefear.core.component import component, helper, interface, kernel, required
 from hopefear.core.interfaces import Row
-from hopefear.core.workspace import Example
 
 _CELLS = 1 << 13  # predictors times parts of a block: three numbers each stay in the cache
 
 
 @interface
-class Ballot:
+class VotingView:
     """One example as voters see it: the features of its parts, and how scores choose an output."""
 
     @required
@@ -83,7 +82,7 @@ class Cursors(NamedTuple):
     stop: np.ndarray  # int64[coordinates]: behind the last line
 
 
-class Replay:
+class VoteReplay:
     """All predictors of a voted learner, to be asked about one example after another.
 
     Parameters
@@ -104,36 +103,16 @@ class Replay:
         """Votes of all predictors together."""
         return max(1.0, float(self.survived[-1]))
 
-    def count(self, ballot: Any, parts: int, votes: np.ndarray) -> bool:
+    def count(self, view: Any, parts: int, votes: np.ndarray) -> bool:
         """Add the votes for each output to ``votes``; False where no output is allowed."""
-        told = (self.lines, self.drops, self.survived, self.entries)
-        return bool(count_votes(ballot, parts, *told, votes))
-
-
-@component(Ballot)
-class ClassBallot(NamedTuple):
-    """An example of classes."""
-
-    structure: Any
-    data: Any
-    i: int
-    mu: np.ndarray
-    y: np.ndarray
-
-    def spell(self, part, row):
-        self.mu[:] = 0.0
-        self.mu[part] = 1.0
-        self.structure.scatter(Example(self.data, self.i), self.mu, row)
-
-    def choose(self, scores):
-        self.structure.argmax(Example(self.data, self.i), scores, self.y)
-        return self.y[0]
+        kept = (self.lines, self.drops, self.survived, self.entries)
+        return bool(count_votes(view, parts, *kept, votes))
 
 
 @kernel
-def count_votes(ballot, parts, lines, drops, survived, entries, votes):
+def count_votes(view, parts, lines, drops, survived, entries, votes):
     """Add up the votes for each output; whether all predictors found one that is allowed."""
-    uses = uses_of(ballot, parts, entries)
+    uses = uses_of(view, parts, entries)
     ends, cursors = ends_of(parts, uses), cursors_of(uses, lines)
     # The last column is what all parts have alike.
     block = min(drops.size, max(1, _CELLS // (parts + 1)))
@@ -165,7 +144,7 @@ def count_votes(ballot, parts, lines, drops, survived, entries, votes):
                 scores[part] = now[part, 0] - now[part, 1] * drops[k] + alike
                 silent = silent and scores[part] == 0.0
             if not silent:
-                choice = ballot.choose(scores)
+                choice = view.choose(scores)
                 if choice < 0:
                     return False
                 votes[choice] += survived[k + 1] - survived[k]
@@ -210,13 +189,13 @@ def cursors_of(uses, lines):
 
 
 @kernel
-def uses_of(ballot, parts, entries):
+def uses_of(view, parts, entries):
     """The features of all parts, sorted."""
     size, used = 1024, 0
     ids, part_of, amounts = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
     for part in range(parts):
         entries.used[0] = 0
-        ballot.spell(part, Collector(entries))
+        view.spell(part, Collector(entries))
         count = entries.used[0]
         if used + count > size:
             size = 2 * (used + count)

@@ -1,15 +1,14 @@
-"""Searching whole datasets of sequences with fixed weights: tags, n best, probabilities."""
+"""Decodes label chains: tags, the k best, probabilities of labels and of whole outputs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.component import component, helper, kernel
-from hopefear.core.parallel import parallel
 from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
@@ -26,220 +25,166 @@ from hopefear.structures.chain.theta import (
     tokens_only,
 )
 from hopefear.structures.lattice import Scores, log_z, marginals, path_score, viterbi
-from hopefear.training.answers import Ranked, ranked_outputs
+from hopefear.training.decoders.base import Decoder, KBest, check_k, in_blocks, k_best_paths
+from hopefear.training.decoders.votes import VoteReplay, VotingView
 from hopefear.training.predictors import VotedPredictor
-from hopefear.training.votes import Ballot, Replay
 
 # One sequence is searched at a time, so its space is all that grows with it.
 MOST_BYTES = 2 << 30
 
 
-class Decoder:
-    """Weights on a chain: the :class:`~hopefear.training.answers.Answers` of sequences.
+class ChainDecoder(Decoder):
+    """Weights, or votes, on a chain: see :class:`~hopefear.training.decoders.base.Decoder`.
 
     Outputs that the limits of the chain forbid are never given, unless a sequence has no other:
     then only the limits of its tokens hold, and it is counted in ``unlimited``.
 
-    Parameters
-    ----------
-    structure : Chain
-        The chain, with its limits.
-    weights : float32 array
-        One for each coordinate.
-    temperature : float
-        Scores are divided by it before they become probabilities.
-    n_jobs : int
-        Threads. Results do not depend on it.
+    Under votes the best output is the one that most predictors give. That takes one search for
+    every predictor that changed anything, so it is slow: use it to compare with averages. A vote
+    has no scores, hence no probabilities but its shares.
     """
 
     def __init__(
-        self, structure: Any, weights: np.ndarray, temperature: float = 1.0, n_jobs: int = 1
+        self, structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1
     ) -> None:
-        self.structure, self.weights, self.temperature = structure, weights, float(temperature)
-        self.n_jobs = max(1, int(n_jobs))
+        super().__init__(structure, predictor, temperature, n_jobs)
         self.unlimited = 0
 
-    def best(self, rows: Any) -> np.ndarray:
-        """The best label of every token (int32)."""
+    def predict(self, rows: Any) -> np.ndarray:
+        """The best label of every token (int32); of equal votes the earlier output."""
         return self._tagged(rows)[0]
 
     def scores(self, rows: Any) -> np.ndarray:
-        """Score of the best output of every sequence (float64)."""
+        """Score of the best output of every sequence, or votes for it (float64)."""
         return self._tagged(rows)[1]
 
     def _tagged(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self.predictor, VotedPredictor):
+            best = self._voted(rows, 1)
+            labels = np.concatenate([np.empty(0, np.int32), *(one.labels[0] for one in best)])
+            return labels, np.array([one.scores[0] for one in best])
         out = np.zeros(rows.labels.size, np.int32)
         scores = np.zeros(rows.weights.size)
 
-        def work(structure, theta, which):
-            tag_all(structure, Plain(self.weights), rows, which, theta, out, scores)
+        def work(structure, weights, rows, theta, which):
+            tag_all(structure, weights, rows, which, theta, out, scores)
             return which[~np.isfinite(scores[which])]
 
-        self._everywhere(rows, work, 1)
+        self._search(rows, work)
         return out, scores
 
-    def nbest(self, rows: Any, n: int) -> list[Ranked]:
-        """The ``n`` best outputs of every sequence, with probabilities."""
-        if n < 1:
-            raise HopefearError(f"n must be at least 1, not {n}")
-        lengths = np.diff(rows.starts)
-        paths = np.zeros(n * rows.labels.size, np.int32)
-        scores, totals = np.zeros((lengths.size, n)), np.zeros(lengths.size)
+    def k_best(self, rows: Any, k: int) -> list[KBest]:
+        """The ``k`` best outputs of every sequence, with probabilities, or shares of all votes."""
+        check_k(k)
+        if isinstance(self.predictor, VotedPredictor):
+            return self._voted(rows, k)
+        lengths, inverse = np.diff(rows.starts), 1.0 / self.temperature
+        paths = np.zeros(k * rows.labels.size, np.int32)
+        scores, totals = np.zeros((lengths.size, k)), np.zeros(lengths.size)
         counts = np.zeros(lengths.size, np.int64)
 
-        def work(structure, theta, which):
-            nbest_all(
-                *(structure, Plain(self.weights), rows, which, theta, n, 1.0 / self.temperature),
-                *(paths, scores, totals, counts),
-            )
+        def work(structure, weights, rows, theta, which):
+            found = (paths, scores, totals, counts)
+            nbest_all(structure, weights, rows, which, theta, k, inverse, *found)
             return which[counts[which] == 0]
 
-        self._everywhere(rows, work, n)
+        self._search(rows, work, k)
         counts[lengths == 0] = 1  # of no tokens there is one output, and it is certain
-        return ranked_outputs(rows.starts, paths, scores, counts, self.temperature, totals)
+        return k_best_paths(rows.starts, paths, scores, counts, self.temperature, totals)
 
     def probabilities(self, rows: Any) -> np.ndarray:
         """Probability of every label at every token (float64[tokens, labels])."""
         out = np.zeros((rows.labels.size, self.structure.labels))
-        totals = np.zeros(rows.weights.size)
+        totals, inverse = np.zeros(rows.weights.size), 1.0 / self.temperature
 
-        def work(structure, theta, which):
+        def work(structure, weights, rows, theta, which):
             means = Scores(
                 np.zeros_like(theta.scores.nodes, np.float64),
                 np.zeros_like(theta.scores.edges, np.float64),
             )
-            inverse = 1.0 / self.temperature
-            marginals_all(
-                structure, Plain(self.weights), rows, which, theta, inverse, means, out, totals
-            )
+            marginals_all(structure, weights, rows, which, theta, inverse, means, out, totals)
             return which[~np.isfinite(totals[which])]
 
-        self._everywhere(rows, work, 1)
+        self._search(rows, work)
         return out
 
     def log_likelihoods(self, rows: Any) -> np.ndarray:
         """Log probability of the labels that ``rows`` has, for every sequence."""
-        gold, totals = np.zeros(rows.weights.size), np.zeros(rows.weights.size)
-
-        def work(structure, theta, which):
-            inverse = 1.0 / self.temperature
-            total_all(structure, Plain(self.weights), rows, which, theta, inverse, gold, totals)
-            return which[~np.isfinite(totals[which])]
-
-        self._everywhere(rows, work, 1)
-        return gold - totals
+        return np.subtract(*self._sums(rows))
 
     def log_totals(self, rows: Any) -> np.ndarray:
         """Log of the summed ``exp(score / temperature)`` of all allowed outputs, per sequence."""
-        totals = np.full(rows.weights.size, -np.inf)
-        gold = np.zeros(rows.weights.size)
+        return self._sums(rows, impossible=True)[1]
 
-        def work(structure, theta, which):
-            inverse = 1.0 / self.temperature
-            total_all(structure, Plain(self.weights), rows, which, theta, inverse, gold, totals)
-            return which[:0]
+    def _sums(self, rows: Any, impossible: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of gold, and log sums; ``impossible``: sequences may have no allowed output."""
+        gold, totals = np.zeros((2, rows.weights.size))
+        inverse = np.float64(1.0 / self.temperature)  # interpreted, too, products are rounded once
 
-        self._everywhere(rows, work, 1)
-        return totals
+        def work(structure, weights, rows, theta, which):
+            total_all(structure, weights, rows, which, theta, inverse, gold, totals)
+            return which[:0] if impossible else which[~np.isfinite(totals[which])]
 
-    def _everywhere(self, rows: Any, work: Callable[..., np.ndarray], depth: int) -> None:
-        """Do ``work`` on all sequences in parallel, and without limits where it must be."""
-        check_allowed(self.structure, rows)
+        self._search(rows, work)
+        return gold, totals
 
-        def run(structure, which):
-            return work(structure, self._space(rows, structure, which, depth), which)
+    def linear(self, rows: Any) -> tuple[Any, np.ndarray, Any]:
+        """Returns (structure, weights, rows) as searches see them."""
+        if isinstance(self.predictor, VotedPredictor):
+            raise HopefearError("a vote has no label probabilities; train with readout=averaged")
+        return self.structure, self.predictor.weights, rows
 
-        blocks = _blocks(rows, self.n_jobs)
-        failed = list(parallel(blocks, lambda which: run(self.structure, which), self.n_jobs))
-        again = np.concatenate(failed) if failed else np.empty(0, np.int64)
-        limits = self.structure.limits
+    def _search(self, rows: Any, work: Callable[..., np.ndarray], depth: int = 1) -> None:
+        """Does ``work`` on all sequences in blocks, and without limits where it must be."""
+        chain, weights, rows = self.linear(rows)
+        check_allowed(chain, rows)
+        lengths, limits = np.diff(rows.starts), chain.limits
+
+        def run(structure: Any, which: np.ndarray) -> np.ndarray:
+            longest = int(lengths[which].max(initial=1))
+            check_room(structure, longest, depth)
+            theta = structure.search_space(longest, depth, weights.dtype)
+            return work(structure, Plain(weights), rows, theta, which)
+
+        failed = in_blocks(rows, rows.starts, lambda which: run(chain, which), self.n_jobs)
+        again = np.concatenate([np.empty(0, np.int64), *failed])
         if again.size and limits.step.size:  # a beam may have lost all that is allowed
-            again = run(self.structure._replace(search=AStar()), again)
+            again = run(chain._replace(search=AStar()), again)
         if again.size and limits.step.size:
             self.unlimited += again.size
-            again = run(self.structure._replace(search=AStar(), limits=tokens_only(limits)), again)
+            again = run(chain._replace(search=AStar(), limits=tokens_only(limits)), again)
         if again.size:
             raise HopefearError("scores are not finite; the model's weights are unusable")
 
-    def _space(self, rows: Any, structure: Any, which: np.ndarray, depth: int) -> Any:
-        longest = int(np.diff(rows.starts)[which].max(initial=1))
-        check_room(structure, longest, depth)
-        return structure.search_space(longest, depth, self.weights.dtype)
-
-
-class VotedDecoder:
-    """All predictors of a voted learner on a chain: the answers of sequences by vote.
-
-    Tagging costs one search for every predictor that changed anything, so it is slow: use it to
-    compare with averages. A vote has no scores, hence no probabilities but its shares.
-
-    Parameters
-    ----------
-    structure : Chain
-        The chain, with its limits.
-    votes : VotedPredictor
-        What a learner with the readout ``voted`` leaves behind.
-    """
-
-    def __init__(self, structure: Any, votes: VotedPredictor) -> None:
-        self.structure, self.votes = structure, votes
-        self.unlimited = 0
-
-    def best(self, rows: Any) -> np.ndarray:
-        """The labels that most predictors give (int32); ties go to the earlier output."""
-        return np.concatenate(
-            [np.empty(0, np.int32), *(ranked.labels[0] for ranked in self.nbest(rows, 1))]
-        )
-
-    def scores(self, rows: Any) -> np.ndarray:
-        """Votes for the best output of every sequence (float64)."""
-        return np.array([ranked.scores[0] for ranked in self.nbest(rows, 1)])
-
-    def nbest(self, rows: Any, n: int) -> list[Ranked]:
+    def _voted(self, rows: Any, k: int) -> list[KBest]:
         """The outputs with most votes; probabilities are shares of all votes."""
         chain, lengths = self.structure, np.diff(rows.starts)
         longest = int(lengths.max(initial=1))
         check_allowed(chain, rows)
         check_room(chain, longest, 2)
-        replay = Replay(self.votes, chain.entries(rows, np.arange(rows.weights.size)) + 1)
+        most = chain.entries(rows, np.arange(rows.weights.size)) + 1
+        replay = VoteReplay(self.predictor, most)
         work = chain.workspace(rows, Perceptron(), np.float64)
         paths = np.zeros((replay.drops.size, longest), np.int32)
         free = chain._replace(limits=tokens_only(chain.limits))
-        ranked = []
+        best = []
         with stage("votes", len(lengths), "sequences") as voting:
             for i, T in enumerate(lengths.tolist()):
                 parts = T * chain.width + tables_used(chain, T) * table_size(chain)
                 for structure in (chain, free):
                     known, votes = np.zeros(1, np.int64), np.zeros(replay.drops.size)
-                    ballot = ChainBallot(structure, rows, i, work, paths, known)
-                    if replay.count(ballot, parts, votes):
+                    view = ChainVotes(structure, rows, i, work, paths, known)
+                    if replay.count(view, parts, votes):
                         break
                     self.unlimited += 1
                 if known[0] == 0:  # nobody has an opinion
                     known[0], paths[0] = 1, 0
                 votes = votes[: known[0]]
-                order = np.argsort(-votes, kind="stable")[:n]
+                order = np.argsort(-votes, kind="stable")[:k]
                 shares = votes[order] / max(votes.sum(), 1e-300)
-                ranked.append(Ranked(paths[order][:, :T], votes[order], shares, shares))
+                best.append(KBest(paths[order][:, :T], votes[order], shares, shares))
                 voting.advance()
-        return ranked
-
-    def probabilities(self, rows: Any) -> np.ndarray:
-        """Refused."""
-        raise HopefearError("a vote has no label probabilities; train with readout=averaged")
-
-    log_likelihoods = log_totals = probabilities
-
-
-def decoder_of(
-    structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1
-) -> Decoder | VotedDecoder:
-    """A decoder for weights, for votes, or the one that a predictor brings."""
-    if predictor.linear:
-        return Decoder(structure, predictor.weights, temperature, n_jobs)
-    if hasattr(predictor, "decoder"):
-        return predictor.decoder(structure, temperature, n_jobs)
-    return VotedDecoder(structure, predictor)
+        return best
 
 
 def check_allowed(structure: Any, rows: Any) -> None:
@@ -260,18 +205,6 @@ def check_room(structure: Any, longest: int, depth: int) -> None:
             f"a sequence of {longest:,} tokens needs {size / 2**30:.1f} GiB to be searched, "
             f"the limit is {MOST_BYTES >> 30} GiB; split it"
         )
-
-
-def _blocks(rows: Any, n: int) -> Iterator[np.ndarray]:
-    """Sequences that are not empty, in up to ``n`` blocks of about as many tokens."""
-    which = np.flatnonzero(np.diff(rows.starts) > 0)
-    if which.size == 0:
-        return
-    tokens = rows.starts[which]
-    cuts = np.searchsorted(tokens, np.linspace(0, rows.starts[-1], n + 1)[1:-1])
-    for block in np.split(which, cuts):
-        if block.size:
-            yield block
 
 
 @kernel(refcount=False)
@@ -352,8 +285,8 @@ def cool(structure, scores, T, inverse):
             scores.edges[q] *= inverse
 
 
-@component(Ballot)
-class ChainBallot(NamedTuple):
+@component(VotingView)
+class ChainVotes(NamedTuple):
     """A sequence: its parts are labels at positions, then label pairs or triples."""
 
     structure: Any

@@ -1,9 +1,7 @@
-"""Asking a model about lists: scores of candidates, the best, their order, probabilities, votes."""
+"""Decodes lists of candidates: scores, the best, their order and probabilities."""
 
 from __future__ import annotations
 
-import math
-import operator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,46 +12,30 @@ from hopefear.core.workspace import Example, Plain
 from hopefear.data.lists.dataset import cheapest
 from hopefear.errors import CombinationError
 from hopefear.losses.perceptron import Perceptron
-from hopefear.structures.nbest import NBest
-from hopefear.training.answers import Ranked, best_of
-from hopefear.training.votes import Ballot, Replay
-
-# Candidates whose costs are looked at together.
-_AT_ONCE = 1 << 20
+from hopefear.training.decoders.base import Decoder, KBest, chosen
+from hopefear.training.decoders.votes import VoteReplay, VotingView
 
 
-class Ranker:
-    """Weights, or votes, on lists of candidates: the :class:`~hopefear.training.answers.Answers`.
+class ListDecoder(Decoder):
+    """Weights, or votes, on lists: see :class:`~hopefear.training.decoders.base.Decoder`.
 
     Under weights the score of a candidate is ``w . f(x, y) + b(x, y)``. Under votes it is its share
     of them: every predictor there was votes for its best candidate, as often as it survived a list,
     and one that tells no candidates apart abstains (voted dual averaging, Figure 2). Of equal
     candidates the first is the best.
-
-    Parameters
-    ----------
-    structure : NBest
-        The lists.
-    predictor : Predictor
-        Weights, or votes.
-    temperature : float
-        Scores under weights are divided by it before they become probabilities. Higher evens out.
     """
 
-    def __init__(self, structure: NBest, predictor: Any, temperature: float = 1.0) -> None:
-        self.structure, self.predictor, self.temperature = structure, predictor, temperature
-
-    def best(self, rows: Any, scores: np.ndarray | None = None) -> np.ndarray:
+    def predict(self, rows: Any, scores: np.ndarray | None = None) -> np.ndarray:
         """Position of the best candidate of each list (int64)."""
         scores = self.scores(rows) if scores is None else scores
         return cheapest(-scores, rows.starts).astype(np.int64)
 
-    def nbest(self, rows: Any, n: int) -> list[Ranked]:
-        """Positions, scores and probabilities of the ``n`` best candidates of each list."""
+    def k_best(self, rows: Any, k: int) -> list[KBest]:
+        """Positions, scores and probabilities of the ``k`` best candidates of each list."""
         scores = self.scores(rows)
         order, shares = self.ranked(rows, scores), self.probabilities(rows, scores)
         return [
-            best_of(np.arange(b - a)[:, None], scores[a:b], shares[a:b], order[a:b][:n])
+            chosen(np.arange(b - a)[:, None], scores[a:b], shares[a:b], order[a:b][:k])
             for a, b in pairwise(rows.starts.tolist())
         ]
 
@@ -65,9 +47,9 @@ class Ranker:
             score_lists(self.structure, Plain(self.predictor.weights), rows, work, out)
             return out
         check_offsets(self.predictor, rows)
-        replay = Replay(self.predictor, int(np.diff(rows.indptr).max(initial=1)))
+        replay = VoteReplay(self.predictor, int(np.diff(rows.indptr).max(initial=1)))
         for i, (a, b) in enumerate(pairwise(rows.starts.tolist())):
-            replay.count(ListBallot(rows, i), b - a, out[a:b])
+            replay.count(ListVotes(rows, i), b - a, out[a:b])
         return out / replay.cast
 
     def ranked(self, rows: Any, scores: np.ndarray | None = None) -> np.ndarray:
@@ -121,8 +103,8 @@ def check_offsets(kept: Any, rows: Any) -> None:
         )
 
 
-@component(Ballot)
-class ListBallot(NamedTuple):
+@component(VotingView)
+class ListVotes(NamedTuple):
     """A list of candidates, each a part and an output."""
 
     data: Any
@@ -150,53 +132,3 @@ def score_lists(structure, weights, data, work, out):
         start = data.starts[i]
         for c in range(data.starts[i + 1] - start):
             out[start + c] = work.theta.points[c]
-
-
-@kernel
-def distances(data, local, out):
-    """Mean squared and mean absolute distance of the oracle from the others, for each list."""
-    for i in range(data.weights.size):
-        start, n = data.starts[i], data.starts[i + 1] - data.starts[i]
-        oracle = start + data.oracles[i]
-        for e in range(data.indptr[oracle], data.indptr[oracle + 1]):
-            local[data.columns[e]] = data.values[e]
-        squares, sizes = 0.0, 0.0
-        for c in range(start, start + n):
-            for e in range(data.indptr[oracle], data.indptr[oracle + 1]):
-                value = np.float64(data.values[e])
-                squares += value * value
-                sizes += abs(value)
-            for e in range(data.indptr[c], data.indptr[c + 1]):
-                value, there = np.float64(data.values[e]), local[data.columns[e]]
-                squares += value * (value - 2.0 * there)
-                sizes += abs(value - there) - abs(there)
-        for e in range(data.indptr[oracle], data.indptr[oracle + 1]):
-            local[data.columns[e]] = 0.0
-        out[i, 0] = squares / max(n - 1, 1)
-        out[i, 1] = sizes / max(n - 1, 1)
-
-
-def mean_distances(rows: Any) -> np.ndarray:
-    """As :func:`distances` (float64, two columns)."""
-    out = np.zeros((len(rows.weights), 2))
-    distances(rows, np.zeros(int(np.diff(rows.scopes).max(initial=1))), out)
-    return out
-
-
-def mean_regret(rows: Any) -> float:
-    """What candidates cost more than the cheapest of their list, on average.
-
-    Of many candidates it is the mean of means, so that memory need not hold all of them.
-    """
-    means, sizes = [], []
-    places = np.arange(0, rows.costs.size, _AT_ONCE)
-    cuts = np.unique(np.append(np.searchsorted(rows.starts, places), len(rows.weights)))
-    for begin, end in pairwise(cuts.tolist()):
-        starts = rows.starts[begin : end + 1]
-        costs = rows.costs[starts[0] : starts[-1]]
-        least = in_lists(np.minimum, costs, starts - starts[0])
-        means.append(float((costs - np.repeat(least, np.diff(starts))).mean()))
-        sizes.append(costs.size)
-    if len(means) < 2:
-        return means[0] if means else 0.0
-    return math.fsum(map(operator.mul, means, sizes)) / sum(sizes)

@@ -1,4 +1,4 @@
-"""Searching whole treebanks with fixed weights: trees, n best, probabilities of arcs."""
+"""Decodes trees: the best, the k best, probabilities of arcs and of whole trees."""
 
 from __future__ import annotations
 
@@ -15,26 +15,15 @@ from hopefear.costs.hamming import Hamming
 from hopefear.errors import HopefearError
 from hopefear.structures.tree.theta import length, soften
 from hopefear.structures.tree.tree import best_tree, gold_score
-from hopefear.training.answers import Ranked, ranked_outputs
+from hopefear.training.decoders.base import Decoder, KBest, check_k, in_blocks, k_best_paths
 
 # Trees that stand for all where no sum over all can be had.
 _SOME = 20
 _TOGETHER = 64  # sentences between two words on how far the work is
 
 
-class TreeDecoder:
-    """Weights on trees: the :class:`~hopefear.training.answers.Answers` of sentences.
-
-    Parameters
-    ----------
-    structure : Tree
-        Trees and how they are searched.
-    weights : float32 array
-        One for each coordinate.
-    temperature : float
-        Scores are divided by it before they become probabilities.
-    n_jobs : int
-        Threads. Results do not depend on it.
+class TreeDecoder(Decoder):
+    """Weights on trees: see :class:`~hopefear.training.decoders.base.Decoder`.
 
     Attributes
     ----------
@@ -46,17 +35,18 @@ class TreeDecoder:
     proved: int | None = None
 
     def __init__(
-        self, structure: Any, weights: np.ndarray, temperature: float = 1.0, n_jobs: int = 1
+        self, structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1
     ) -> None:
-        self.structure, self.weights, self.temperature = structure, weights, float(temperature)
-        self.n_jobs = max(1, int(n_jobs))
+        if not predictor.linear:
+            raise HopefearError("trees are not decided by vote; use readout=averaged")
+        super().__init__(structure, predictor, temperature, n_jobs)
 
     @property
     def sums(self) -> bool:
         """Whether probabilities are those of all trees; else they are shares of the 20 best."""
         return "expectation" in self.structure.offers()
 
-    def best(self, rows: Any) -> np.ndarray:
+    def predict(self, rows: Any) -> np.ndarray:
         """The best label of every token: ``head * relations + relation`` (int32)."""
         return self._parsed(rows)[0]
 
@@ -68,10 +58,10 @@ class TreeDecoder:
         out, scores = np.zeros(rows.labels.size, np.int32), np.zeros(rows.weights.size)
         proved = np.ones(rows.weights.size, np.uint8)
 
-        def work(theta, which):
-            parse_all(self.structure, Plain(self.weights), rows, which, theta, out, scores, proved)
+        def work(weights, theta, which):
+            parse_all(self.structure, weights, rows, which, theta, out, scores, proved)
 
-        self._everywhere(rows, work, 1, False)
+        self._search(rows, work)
         self.proved = None if self.sums else int(proved.sum())
         if not np.isfinite(scores).all():
             i = int(np.flatnonzero(~np.isfinite(scores))[0])
@@ -81,43 +71,31 @@ class TreeDecoder:
             )
         return out, scores
 
-    def nbest(self, rows: Any, n: int) -> list[Ranked]:
-        """The ``n`` best trees of every sentence, with probabilities."""
-        if n < 1:
-            raise HopefearError(f"n must be at least 1, not {n}")
+    def k_best(self, rows: Any, k: int) -> list[KBest]:
+        """The ``k`` best trees of every sentence, with probabilities."""
+        check_k(k)
         size = rows.weights.size
-        paths = np.zeros(n * rows.labels.size, np.int32)
-        scores, counts = np.zeros((size, n)), np.zeros(size, np.int64)
+        paths = np.zeros(k * rows.labels.size, np.int32)
+        scores, counts = np.zeros((size, k)), np.zeros(size, np.int64)
 
-        def work(theta, which):
-            rank_all(
-                self.structure, Plain(self.weights), rows, which, theta, n, paths, scores, counts
-            )
+        def work(weights, theta, which):
+            rank_all(self.structure, weights, rows, which, theta, k, paths, scores, counts)
 
-        self._everywhere(rows, work, n, False)
+        self._search(rows, work, depth=k)
         totals = self.log_totals(rows) if self.sums else None
-        return ranked_outputs(rows.starts, paths, scores, counts, self.temperature, totals)
+        return k_best_paths(rows.starts, paths, scores, counts, self.temperature, totals)
 
-    def arc_probabilities(self, rows: Any) -> np.ndarray:
+    def probabilities(self, rows: Any) -> np.ndarray:
         """Probability of every arc of the rows, relations summed."""
-        if not self.sums:
-            return self._shares(rows)
-        out, totals, gold = np.zeros(rows.heads.size), *np.zeros((2, rows.weights.size))
-
-        def work(theta, which):
-            weights, inverse = Plain(self.weights), 1.0 / self.temperature
-            sum_all(self.structure, weights, rows, which, theta, inverse, gold, totals, out)
-
-        self._everywhere(rows, work, 1, True)
-        return out
-
-    def _shares(self, rows: Any) -> np.ndarray:
         out = np.zeros(rows.heads.size)
+        if self.sums:
+            self._sums(rows, out)
+            return out
         owners = np.repeat(np.arange(rows.labels.size), np.diff(rows.ptr))
-        for i, ranked in enumerate(self.nbest(rows, _SOME)):
+        for i, best in enumerate(self.k_best(rows, _SOME)):
             first, last = rows.ptr[rows.starts[i]], rows.ptr[rows.starts[i + 1]]
             words = owners[first:last] - rows.starts[i]
-            for path, share in zip(ranked.labels, ranked.shares, strict=True):
+            for path, share in zip(best.labels, best.shares, strict=True):
                 heads = path // self.structure.labels
                 out[first:last] += share * (heads[words] == rows.heads[first:last])
         return out
@@ -130,59 +108,56 @@ class TreeDecoder:
         """Log of the summed ``exp(score / temperature)`` of all trees, for every sentence."""
         return self._sums(rows)[1]
 
-    def _sums(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        gold, totals = np.zeros(rows.weights.size), np.zeros(rows.weights.size)
-        nothing = np.empty(0)
+    def _sums(self, rows: Any, arcs: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of gold, and log sums; ``arcs`` takes the probabilities of arcs."""
+        gold, totals = np.zeros((2, rows.weights.size))
+        arcs, inverse = np.empty(0) if arcs is None else arcs, 1.0 / self.temperature
 
-        def work(theta, which):
-            weights, inverse = Plain(self.weights), 1.0 / self.temperature
-            sum_all(self.structure, weights, rows, which, theta, inverse, gold, totals, nothing)
+        def work(weights, theta, which):
+            sum_all(self.structure, weights, rows, which, theta, inverse, gold, totals, arcs)
 
-        self._everywhere(rows, work, 1, True)
+        self._search(rows, work, expecting=True)
         return gold, totals
 
-    def _everywhere(self, rows: Any, work: Callable[..., Any], depth: int, expecting: bool) -> None:
+    def _search(
+        self, rows: Any, work: Callable[..., Any], depth: int = 1, expecting: bool = False
+    ) -> None:
         limited = self.structure.limits.size // max(1, self.structure.labels)
         if limited not in (0, rows.labels.size):
             raise HopefearError(
                 f"relations are allowed for {limited:,} tokens, but there are "
                 f"{rows.labels.size:,}; give a set of relations, or None, for every token"
             )
-        space = {"depth": depth, "dtype": self.weights.dtype, "expecting": expecting}
-        on_threads(self.structure, rows, work, self.n_jobs, "trees", **space)
+        weights = Plain(self.predictor.weights)
+        space = {"depth": depth, "dtype": self.predictor.weights.dtype, "expecting": expecting}
+        search_trees(
+            self.structure,
+            rows,
+            lambda theta, which: work(weights, theta, which),
+            self.n_jobs,
+            "trees",
+            **space,
+        )
 
 
-def on_threads(
+def search_trees(
     structure: Any, rows: Any, work: Callable[..., Any], n_jobs: int, name: str, **space: Any
 ) -> None:
-    """Do ``work(theta, which)`` on all sentences that have words, some at a time.
+    """Does ``work(theta, which)`` on all sentences that have words, some at a time.
 
-    Every thread has a stretch of them, and a theta made with ``space`` for its own.
+    Every thread has a theta made with ``space``; progress is shown under ``name``.
     """
-    which = np.flatnonzero(np.diff(rows.starts) > 0)
-    arcs = np.cumsum(rows.ptr[rows.starts[which + 1]] - rows.ptr[rows.starts[which]])
-    cuts = np.searchsorted(arcs, np.linspace(0, arcs[-1:].sum(), n_jobs + 1)[1:-1])
-    blocks = [block for block in np.split(which, cuts) if block.size]
 
-    def run(block):
+    def run(block: np.ndarray) -> None:
         theta = structure.search_space(rows, which=block, **space)
         for first in range(0, block.size, _TOGETHER):
             some = block[first : first + _TOGETHER]
             work(theta, some)
             stretch.advance(some.size)
 
-    with stage(name, which.size, "sentences") as stretch:
-        for _ in parallel(blocks, run, n_jobs):
-            pass
-
-
-def decoder_of(structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1) -> Any:
-    """A decoder for weights, or the one that a predictor brings; votes have none."""
-    if hasattr(predictor, "decoder"):
-        return predictor.decoder(structure, temperature, n_jobs)
-    if not predictor.linear:
-        raise HopefearError("trees are not decided by vote; use readout=averaged")
-    return TreeDecoder(structure, predictor.weights, temperature, n_jobs)
+    count = int(np.count_nonzero(np.diff(rows.starts)))
+    with stage(name, count, "sentences") as stretch:
+        in_blocks(rows, rows.ptr[rows.starts], run, n_jobs)
 
 
 @kernel

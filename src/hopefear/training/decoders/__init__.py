@@ -1,0 +1,1 @@
+"""Decoders: outputs, scores and probabilities of a structure under weights or votes."""
