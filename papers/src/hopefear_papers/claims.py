@@ -13,7 +13,6 @@ import numpy as np
 
 from hopefear.metrics import approximate_randomisation, paired_bootstrap
 from hopefear.metrics.lists.base import ListMetric
-from hopefear.report import Page
 
 ALPHA = 0.05
 AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
@@ -372,31 +371,3 @@ def tally(verdicts: Iterable[Verdict], whom: str = " with the paper") -> str:
         f"**{counts[AGREES]} agree**{whom}, **{counts[DISAGREES]} disagree**, and {counts[OPEN]} "
         "show neither"
     )
-
-
-def verdict_section(page: Page, note: str, *texts: str) -> None:
-    """Begin a page with what it must say of the data, and how verdicts are reached."""
-    page.section("What agrees and what does not")
-    for text in ([f"**{note}**"] if note else []) + list(texts):
-        page.text(text)
-
-
-def verdict_table(
-    page: Page,
-    verdicts: Sequence[Verdict],
-    places: Mapping[Any, str],
-    place: str,
-    claim: str = "claim of the paper",
-) -> None:
-    """A row a claim, a column a place (with its head); the numbers are there to be opened."""
-    words = {(v.claim, v.where): v.verdict for v in verdicts}
-    claims = dict.fromkeys(v.claim for v in verdicts if v.where in places)
-    page.table(
-        [claim, *places.values()],
-        [[text, *(words.get((text, where)) for where in places)] for text in claims],
-        "Verdicts.",
-    )
-    with page.details("The numbers behind each verdict"):
-        page.table(
-            ["claim", place, "verdict", "evidence"], [list(v) for v in verdicts], align="llll"
-        )
