@@ -1,6 +1,6 @@
 """What Gao, Xiao, Xu and He report (parse reranking, section 22), judged on test lists and folds.
 
-The thresholds were set before any test list was looked at; docs/experiments/vrda-reranking.md says
+The thresholds were set before any test list was looked at; papers/docs/vrda-reranking.md says
 which checks were put differently after the first run.
 """
 

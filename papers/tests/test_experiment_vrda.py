@@ -72,7 +72,7 @@ def corpora(tmp_path):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_has_a_plan_runs_claims_and_a_page(name):
     experiment = Experiment(name)
-    assert experiment.plan.QUICK and experiment.plan.FULL and experiment.page.TITLE
+    assert experiment.plan.QUICK and experiment.plan.FULL and experiment.page.Report
     for part, names in (
         (experiment.runs, ["measure"]),
         (experiment.claims, ["judge"]),
