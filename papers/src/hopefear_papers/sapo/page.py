@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -113,44 +114,6 @@ _ROWS = {entry.title: entry for entry in ENTRIES}
 NAMES = {"f1": "F, %", "accuracy": "accuracy, %"}
 
 
-def figure_1(task: Results) -> Plot:
-    """SAPO, CRF and networks by pass; dashed are averages, which the paper does not have."""
-    entries = (SAPO, CRF, *task.networks, SAPO_AVERAGED, CRF_AVERAGED)
-    return _curves(task, entries, f"{task.name}: " + ", ".join(e.title for e in entries[:-2]))
-
-
-def figure_2(task: Results, naive: bool) -> Plot:
-    """SAPO beside perceptron and MIRA, by pass."""
-    which, word = (NAIVE, "naive") if naive else (AVERAGES, "averaged")
-    return _curves(task, (SAPO, *which), f"{task.name}: {word}")
-
-
-def figure_3(task: Results) -> Plot:
-    """Mean size of the weights by pass."""
-    plot = Plot(f"{task.name}", "pass", "mean |w|", y_scale="log")
-    for entry in (SAPO, CRF, *NAIVE, *AVERAGES):
-        sizes = task.magnitude(entry)
-        passes = np.arange(1, sizes.size + 1)
-        plot.line(passes, sizes, entry.title, entry in AVERAGES, look=LOOKS[entry.title])
-    return plot
-
-
-def figure_4(task: Results) -> Plot:
-    """CPU seconds a pass."""
-    entries = [e for e in ENTRIES if e.timing in task.times]
-    plot = Plot(task.name, "", "CPU seconds a pass")
-    plot.bars([_short(e) for e in entries], [task.seconds(e) for e in entries], look=0)
-    return plot
-
-
-def figure_5(task: Results) -> Plot:
-    """CPU seconds a pass of SAPO and of networks."""
-    entries = (SAPO, *task.networks)
-    plot = Plot(task.name, "", "CPU seconds a pass")
-    plot.bars([e.title for e in entries], [task.seconds(e) for e in entries], look=0)
-    return plot
-
-
 def scores_by_n(task: Results) -> Plot:
     """Score at the last pass by n, mean and deviation over seeds."""
     plot = Plot(task.name, "n", f"test {NAMES[task.metric]}", x_scale="log")
@@ -259,14 +222,29 @@ class Report(pages.Report):
             "tokens (its footnote 7 puts accuracy in place of F).",
         )
 
-    def figure_1(self) -> list[Plot]:
-        return [figure_1(task) for task in self.results]
+    def figure_1(self) -> Iterator[Plot]:
+        """SAPO, CRF and networks by pass; dashed are averages, which the paper does not have."""
+        for task in self.results:
+            entries = (SAPO, CRF, *task.networks, SAPO_AVERAGED, CRF_AVERAGED)
+            yield _curves(
+                task, entries, f"{task.name}: " + ", ".join(e.title for e in entries[:-2])
+            )
 
-    def figure_2(self) -> list[Plot]:
-        return [figure_2(task, naive) for task in self.results for naive in (True, False)]
+    def figure_2(self) -> Iterator[Plot]:
+        """SAPO beside perceptron and MIRA, by pass."""
+        for task, naive in itertools.product(self.results, (True, False)):
+            which, word = (NAIVE, "naive") if naive else (AVERAGES, "averaged")
+            yield _curves(task, (SAPO, *which), f"{task.name}: {word}")
 
-    def figure_3(self) -> list[Plot]:
-        return [figure_3(task) for task in self.results]
+    def figure_3(self) -> Iterator[Plot]:
+        """Mean size of the weights by pass."""
+        for task in self.results:
+            plot = Plot(f"{task.name}", "pass", "mean |w|", y_scale="log")
+            for entry in (SAPO, CRF, *NAIVE, *AVERAGES):
+                sizes = task.magnitude(entry)
+                passes = np.arange(1, sizes.size + 1)
+                plot.line(passes, sizes, entry.title, entry in AVERAGES, look=LOOKS[entry.title])
+            yield plot
 
     def growth(self) -> Table:
         return crossed(
@@ -281,8 +259,13 @@ class Report(pages.Report):
             "At the last pass, and b of mean |w| ~ pass^b over all passes.",
         )
 
-    def figure_4(self) -> list[Plot]:
-        return [figure_4(task) for task in self.results]
+    def figure_4(self) -> Iterator[Plot]:
+        """CPU seconds a pass."""
+        for task in self.results:
+            entries = [e for e in ENTRIES if e.timing in task.times]
+            plot = Plot(task.name, "", "CPU seconds a pass")
+            plot.bars([_short(e) for e in entries], [task.seconds(e) for e in entries], look=0)
+            yield plot
 
     def seconds(self) -> Table:
         return crossed(
@@ -294,8 +277,13 @@ class Report(pages.Report):
             "CPU seconds a pass, and as a multiple of SAPO's.",
         )
 
-    def figure_5(self) -> list[Plot]:
-        return [figure_5(task) for task in self.deep]
+    def figure_5(self) -> Iterator[Plot]:
+        """CPU seconds a pass of SAPO and of networks."""
+        for task in self.deep:
+            entries = (SAPO, *task.networks)
+            plot = Plot(task.name, "", "CPU seconds a pass")
+            plot.bars([e.title for e in entries], [task.seconds(e) for e in entries], look=0)
+            yield plot
 
     def networks(self) -> Table | None:
         if not self.deep:

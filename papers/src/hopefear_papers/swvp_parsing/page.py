@@ -202,11 +202,27 @@ class Report(pages.Report):
                 rows.append([one.bank.name, ORDERS[one.work.order], title, *scores])
         return Table(["treebank", "trees", "system", *_HEADS.values()], rows, align="lllr")
 
-    def by_pass(self) -> list[Plot]:
-        return [by_pass(one) for one in self.results]
+    def by_pass(self) -> Iterator[Plot]:
+        """UAS on test trees after every pass: CSP, and B-WM with each β."""
+        for one in self.results:
+            plot = Plot(one.work.title, "pass", "UAS, %")
+            passes = np.arange(1, one.work.passes + 1)
+            for look, run in enumerate(one.runs["B-WM"], 1):
+                plot.line(passes, run.test[0], f"B-WM, β {run.beta:g}", look=look)
+            yield plot.line(passes, one.runs["CSP"][0].test[0], "CSP", True, look=0)
 
-    def by_beta(self) -> list[Plot]:
-        return [by_beta(one) for one in self.results]
+    def by_beta(self) -> Iterator[Plot]:
+        """UAS after the last pass at every β, on development and on test trees."""
+        for one in self.results:
+            plot = Plot(one.work.title, "β", "UAS, %")
+            runs = one.runs["B-WM"]
+            betas, csp = [run.beta for run in runs], one.runs["CSP"][0]
+            for look, part in enumerate(("dev", "test")):
+                plot.line(
+                    betas, [getattr(run, part)[0, -1] for run in runs], f"B-WM, {part}", look=look
+                )
+                plot.hline(float(getattr(csp, part)[0, -1]), f"CSP, {part}")
+            yield plot
 
     def works(self) -> Table:
         rows: list[list[object]] = []
@@ -272,26 +288,6 @@ def _variant_row(one: Results, title: str) -> list[object]:
     mistakes = max(1, int(pick.run.counts[MISTAKES]))
     shares = [f"{pick.run.counts[kind] / mistakes:.1%}" for kind in _SHARES.values()]
     return [*row, *one.against(title, "CSP").cells, *shares]
-
-
-def by_pass(one: Results) -> Plot:
-    """UAS on test trees after every pass: CSP, and B-WM with each β."""
-    plot = Plot(one.work.title, "pass", "UAS, %")
-    passes = np.arange(1, one.work.passes + 1)
-    for look, run in enumerate(one.runs["B-WM"], 1):
-        plot.line(passes, run.test[0], f"B-WM, β {run.beta:g}", look=look)
-    return plot.line(passes, one.runs["CSP"][0].test[0], "CSP", True, look=0)
-
-
-def by_beta(one: Results) -> Plot:
-    """UAS after the last pass at every β, on development and on test trees."""
-    plot = Plot(one.work.title, "β", "UAS, %")
-    runs = one.runs["B-WM"]
-    betas, csp = [run.beta for run in runs], one.runs["CSP"][0]
-    for look, part in enumerate(("dev", "test")):
-        plot.line(betas, [getattr(run, part)[0, -1] for run in runs], f"B-WM, {part}", look=look)
-        plot.hline(float(getattr(csp, part)[0, -1]), f"CSP, {part}")
-    return plot
 
 
 def _p(value: float | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -148,36 +149,6 @@ def _run(run: Run) -> dict[str, Any]:
     return {"beta": run.beta, **scores, "mistakes": run.mistakes.tolist(), **counts}
 
 
-def by_beta(datasets: Datasets, plan: Plan, kept: int) -> Plot:
-    """Mean test accuracy at every beta; the dashed line is CSP."""
-    plot = Plot(f"setting {datasets[0].setting}, {KEPT[kept]}", "β", "accuracy, %")
-    for look, variant in enumerate(VARIANTS):
-        means = np.mean([[run.test[kept, -1] for run in m.swvp[variant.key]] for m in datasets], 0)
-        plot.line(list(plan.betas), means, variant.key, look=look)
-    return plot.hline(float(_csp(datasets, kept).mean()), "CSP")
-
-
-def by_dataset(datasets: Datasets) -> Plot:
-    """What each variant wins over CSP on each dataset, last weights."""
-    plot = Plot(f"setting {datasets[0].setting}", "dataset", "points over CSP")
-    names = [str(m.dataset + 1) for m in datasets]
-    for look, variant in enumerate(VARIANTS):
-        scores = cell(datasets, variant.key, LAST)
-        plot.bars(names, scores.accuracy - scores.csp, group=variant.key, look=look)
-    return plot
-
-
-def by_pass(datasets: Datasets, plan: Plan, kept: int) -> Plot:
-    """Mean test accuracy after every pass, each variant at the betas chosen for the last pass."""
-    plot = Plot(f"setting {datasets[0].setting}, {KEPT[kept]}", "pass", "accuracy, %")
-    passes = np.arange(1, plan.passes + 1)
-    for look, variant in enumerate(VARIANTS):
-        runs = [m.chosen(variant.key, kept) for m in datasets]
-        plot.line(passes, np.mean([run.test[kept] for run in runs], 0), variant.key, look=look)
-    csp = np.mean([m.csp.test[kept] for m in datasets], 0)
-    return plot.line(passes, csp, "CSP", True, look=len(VARIANTS))
-
-
 class Report(pages.Report):
     """Tables and plots of the page; results are datasets by setting."""
 
@@ -256,14 +227,39 @@ class Report(pages.Report):
         caption = "Updates, and test accuracy at the chosen β."
         return Table(["setting", "learner", *heads], rows, caption, align="rlr")
 
-    def by_beta(self) -> list[Plot]:
-        return [by_beta(d, self.plan, kept) for kept in range(2) for d in self.results.values()]
+    def by_beta(self) -> Iterator[Plot]:
+        """Mean test accuracy at every beta; the dashed line is CSP."""
+        for kept, datasets in itertools.product((LAST, AVERAGED), self.results.values()):
+            plot = Plot(f"setting {datasets[0].setting}, {KEPT[kept]}", "β", "accuracy, %")
+            for look, variant in enumerate(VARIANTS):
+                means = np.mean(
+                    [[run.test[kept, -1] for run in m.swvp[variant.key]] for m in datasets], 0
+                )
+                plot.line(list(self.plan.betas), means, variant.key, look=look)
+            yield plot.hline(float(_csp(datasets, kept).mean()), "CSP")
 
-    def by_dataset(self) -> list[Plot]:
-        return [by_dataset(datasets) for datasets in self.results.values()]
+    def by_dataset(self) -> Iterator[Plot]:
+        """What each variant wins over CSP on each dataset, last weights."""
+        for datasets in self.results.values():
+            plot = Plot(f"setting {datasets[0].setting}", "dataset", "points over CSP")
+            names = [str(m.dataset + 1) for m in datasets]
+            for look, variant in enumerate(VARIANTS):
+                scores = cell(datasets, variant.key, LAST)
+                plot.bars(names, scores.accuracy - scores.csp, group=variant.key, look=look)
+            yield plot
 
-    def by_pass(self) -> list[Plot]:
-        return [by_pass(d, self.plan, kept) for kept in range(2) for d in self.results.values()]
+    def by_pass(self) -> Iterator[Plot]:
+        """Mean test accuracy after every pass, at the betas chosen for the last pass."""
+        for kept, datasets in itertools.product((LAST, AVERAGED), self.results.values()):
+            plot = Plot(f"setting {datasets[0].setting}, {KEPT[kept]}", "pass", "accuracy, %")
+            passes = np.arange(1, self.plan.passes + 1)
+            for look, variant in enumerate(VARIANTS):
+                runs = [m.chosen(variant.key, kept) for m in datasets]
+                plot.line(
+                    passes, np.mean([run.test[kept] for run in runs], 0), variant.key, look=look
+                )
+            csp = np.mean([m.csp.test[kept] for m in datasets], 0)
+            yield plot.line(passes, csp, "CSP", True, look=len(VARIANTS))
 
     def datasets(self) -> Iterator[Details]:
         columns = ["setting", "seed", *(v.key for v in VARIANTS), "CSP", "true model"]

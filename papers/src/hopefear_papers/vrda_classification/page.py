@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -27,7 +28,6 @@ from hopefear_papers.vrda_classification.plan import (
 )
 from hopefear_papers.vrda_classification.runs import (
     SEPARATION,
-    BoundCurve,
     Measurement,
     Results,
     Run,
@@ -115,66 +115,6 @@ def _run(run: Run) -> dict[str, Any]:
 def _scores(scores: Scores) -> dict[str, Any]:
     series = {name: scores.series(name).tolist() for name in scores.task.names}
     return {"mean": scores.summary(), "nnz": scores.nnz.tolist(), **series}
-
-
-def figure_1(results: Results, loss: str) -> Plot:
-    """Non-zero weights while training, by strength of regularisation."""
-    plot = Plot(f"{results.name}, {loss}", "samples", "non-zero weights", y_scale="log")
-    for look, trail in enumerate(results.trails[loss]):
-        trail.draw(plot, "nnz", f"λ = {short(trail.strength)}", look)
-    return plot
-
-
-def figure_2(results: Results) -> Plot:
-    """Sparsity against quality on the held-out rows, over the strengths."""
-    size = results.problem.n_features
-    heads = "non-zero weights as a share of the features", "F on held-out rows, %"
-    plot = Plot(results.name, *heads, x_scale="log")
-    for look, loss in enumerate(LOSSES):
-        trials = results.choices[f"vrda-{loss}"].along("l1")
-        average, last = [(t.nnz, t.f1) for t in trials], [(t.last_nnz, t.last_f1) for t in trials]
-        for dashed, (name, pairs) in enumerate((("average", average), ("last", last))):
-            nnz, f1 = np.array([pair for pair in pairs if pair[0] > 0]).reshape(-1, 2).T
-            plot.line(nnz / size, f1, f"{loss}, {name}", bool(dashed), look=look + 2 * dashed)
-    return plot
-
-
-def figure_3(results: Results, loss: str) -> Plot:
-    """Training mistakes against samples."""
-    plot, trails = Plot(f"{results.name}, {loss}", "samples", "mistakes"), results.trails[loss]
-    for look, trail in enumerate(trails):
-        trail.draw(plot, "mistakes", f"vRDA, λ = {short(trail.strength)}", look, zeros=True)
-    (other,) = results.trails["perceptron"]
-    return other.draw(plot, "mistakes", "(voted) perceptron", len(trails), True, zeros=True)
-
-
-def figure_4(results: Results, plan: Plan) -> Plot:
-    """Last weights against the average: mean and deviation of F over the settled passes."""
-    runs = [results.best[f"vrda-{loss}"] for loss in LOSSES]
-    groups = {"single (last)": [r.last for r in runs], "averaged": [r.averaged for r in runs]}
-    return _bars(results.name, groups, plan)
-
-
-def figure_5(results: Results, plan: Plan) -> Plot:
-    """RDA against voted RDA: mean and deviation of F over the settled passes."""
-    groups = {
-        title: [results.best[f"{key}-{loss}"].averaged for loss in LOSSES]
-        for title, key in (("RDA", "rda"), ("vRDA", "vrda"))
-    }
-    return _bars(results.name, groups, plan)
-
-
-def bound_plot(curves: list[BoundCurve], noise: float) -> Plot:
-    """Mistakes, and the most that Theorem 1 allows."""
-    title = "separable" if noise == 0.0 else f"{noise:.0%} of the labels wrong"
-    plot = Plot(title, "samples", "mistakes", x_scale="log", y_scale="log")
-    for look, curve in enumerate(c for c in curves if c.noise == noise):
-        samples, mistakes, most = zip(
-            *((r.samples, r.mistakes, r.theorem1) for r in curve.reports), strict=True
-        )
-        plot.line(samples, mistakes, f"mistakes, {curve.label}", look=2 * look)
-        plot.line(samples, most, f"Theorem 1, {curve.label}", True, look=2 * look + 1)
-    return plot
 
 
 def _bars(title: str, groups: dict[str, list[Scores]], plan: Plan) -> Plot:
@@ -285,20 +225,63 @@ class Report(pages.Report):
         titles = {spec.key: spec.title for spec in self.plan.learners(results.problem)}
         return [_row(titles[key], run) for key, run in runs.items()]
 
-    def figure_1(self) -> list[Plot]:
-        return [figure_1(results, loss) for results in self.whole for loss in LOSSES]
+    def figure_1(self) -> Iterator[Plot]:
+        """Non-zero weights while training, by strength of regularisation."""
+        for results, loss in itertools.product(self.whole, LOSSES):
+            plot = Plot(f"{results.name}, {loss}", "samples", "non-zero weights", y_scale="log")
+            for look, trail in enumerate(results.trails[loss]):
+                trail.draw(plot, "nnz", f"λ = {short(trail.strength)}", look)
+            yield plot
 
-    def figure_2(self) -> list[Plot]:
-        return [figure_2(results) for results in self.whole]
+    def figure_2(self) -> Iterator[Plot]:
+        """Sparsity against quality on the held-out rows, over the strengths."""
+        for results in self.whole:
+            size = results.problem.n_features
+            heads = "non-zero weights as a share of the features", "F on held-out rows, %"
+            plot = Plot(results.name, *heads, x_scale="log")
+            for look, loss in enumerate(LOSSES):
+                trials = results.choices[f"vrda-{loss}"].along("l1")
+                average, last = (
+                    [(t.nnz, t.f1) for t in trials],
+                    [(t.last_nnz, t.last_f1) for t in trials],
+                )
+                for dashed, (name, pairs) in enumerate((("average", average), ("last", last))):
+                    nnz, f1 = np.array([pair for pair in pairs if pair[0] > 0]).reshape(-1, 2).T
+                    plot.line(
+                        nnz / size, f1, f"{loss}, {name}", bool(dashed), look=look + 2 * dashed
+                    )
+            yield plot
 
-    def figure_3(self) -> list[Plot]:
-        return [figure_3(results, loss) for results in self.whole for loss in LOSSES]
+    def figure_3(self) -> Iterator[Plot]:
+        """Training mistakes against samples."""
+        for results, loss in itertools.product(self.whole, LOSSES):
+            plot, trails = (
+                Plot(f"{results.name}, {loss}", "samples", "mistakes"),
+                results.trails[loss],
+            )
+            for look, trail in enumerate(trails):
+                trail.draw(plot, "mistakes", f"vRDA, λ = {short(trail.strength)}", look, zeros=True)
+            (other,) = results.trails["perceptron"]
+            yield other.draw(plot, "mistakes", "(voted) perceptron", len(trails), True, zeros=True)
 
-    def figure_4(self) -> list[Plot]:
-        return [figure_4(results, self.plan) for results in self.whole]
+    def figure_4(self) -> Iterator[Plot]:
+        """Last weights against the average: mean and deviation of F over the settled passes."""
+        for results in self.whole:
+            runs = [results.best[f"vrda-{loss}"] for loss in LOSSES]
+            groups = {
+                "single (last)": [r.last for r in runs],
+                "averaged": [r.averaged for r in runs],
+            }
+            yield _bars(results.name, groups, self.plan)
 
-    def figure_5(self) -> list[Plot]:
-        return [figure_5(results, self.plan) for results in self.whole]
+    def figure_5(self) -> Iterator[Plot]:
+        """RDA against voted RDA: mean and deviation of F over the settled passes."""
+        for results in self.whole:
+            groups = {
+                title: [results.best[f"{key}-{loss}"].averaged for loss in LOSSES]
+                for title, key in (("RDA", "rda"), ("vRDA", "vrda"))
+            }
+            yield _bars(results.name, groups, self.plan)
 
     def times(self) -> Table:
         rows = []
@@ -346,9 +329,18 @@ class Report(pages.Report):
             notes=f"On the first {examples} test examples.",
         )
 
-    def bound_plots(self) -> list[Plot]:
-        curves = self.results.curves
-        return [bound_plot(curves, noise) for noise in dict.fromkeys(c.noise for c in curves)]
+    def bound_plots(self) -> Iterator[Plot]:
+        """Mistakes, and the most that Theorem 1 allows."""
+        for noise in dict.fromkeys(c.noise for c in self.results.curves):
+            title = "separable" if noise == 0.0 else f"{noise:.0%} of the labels wrong"
+            plot = Plot(title, "samples", "mistakes", x_scale="log", y_scale="log")
+            for look, curve in enumerate(c for c in self.results.curves if c.noise == noise):
+                samples, mistakes, most = zip(
+                    *((r.samples, r.mistakes, r.theorem1) for r in curve.reports), strict=True
+                )
+                plot.line(samples, mistakes, f"mistakes, {curve.label}", look=2 * look)
+                plot.line(samples, most, f"Theorem 1, {curve.label}", True, look=2 * look + 1)
+            yield plot
 
     def bounds(self) -> Table:
         rows = []
