@@ -15,7 +15,6 @@ from hopefear_papers.claims import p_text
 from hopefear_papers.frame import Call, banded, spread
 from hopefear_papers.pages import Block, Code, Table, crossed
 from hopefear_papers.sapo import claims
-from hopefear_papers.sapo.networks import ENCODERS
 from hopefear_papers.sapo.plan import (
     AVERAGED,
     AVERAGES,
@@ -36,7 +35,7 @@ from hopefear_papers.sapo.plan import (
     Plan,
 )
 from hopefear_papers.sapo.runs import Results
-from hopefear_papers.sapo.settings import Run
+from hopefear_papers.sapo.settings import ENCODERS, Run
 
 Tasks = Sequence[Results]
 
