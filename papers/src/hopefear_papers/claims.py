@@ -56,7 +56,7 @@ class Difference:
         >>> Difference(94.0, 93.5, 0.2, 0.8, 0.001, 0.0004).cells
         ['+0.50 [+0.20, +0.80]', '0.001 / < 0.001']
         """
-        ps = (p_text(p).removeprefix("= ") for p in (self.p_bootstrap, self.p_randomisation))
+        ps = map(p_cell, (self.p_bootstrap, self.p_randomisation))
         return [self.gap, " / ".join(ps)]
 
     @property
@@ -79,6 +79,15 @@ def p_text(p: float | None) -> str:
     if p is None:
         return "not tested"
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def p_cell(p: float | None) -> str:
+    """A p-value in a column of them.
+
+    >>> p_cell(0.25), p_cell(0.0)
+    ('0.250', '< 0.001')
+    """
+    return p_text(p).removeprefix("= ")
 
 
 def compare(

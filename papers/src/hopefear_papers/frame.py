@@ -332,6 +332,14 @@ def learn(
             start = time.process_time()
 
 
+def violations(trainer: OnlineTrainer) -> np.ndarray:
+    """What the loss of SWVP wrote down about its updates: ``losses.swvp.Violations``."""
+    work = trainer._work
+    assert work is not None
+    counts: np.ndarray = work.pad.counts.copy()
+    return counts
+
+
 def first_marks(n: int) -> np.ndarray:
     """Places in the first pass, about as far apart as they are far from the start."""
     places = np.rint(np.geomspace(min(20, n), n, 24)).astype(np.int64)

@@ -87,6 +87,7 @@ class Report:
         theirs = [v for v in self.given if not v.claim.startswith(tuple(self.ours))]
         return {
             "plan": self.plan,
+            "n_seeds": len(getattr(self.plan, "seeds", ())),
             "note": f"**{self.call.note}**" if self.call.note else "",
             "checks": len(theirs),
             "tally": tally(theirs),

@@ -121,7 +121,6 @@ class Report(pages.Report):
         return super().values() | {
             "claims": claims,
             "POOLED": POOLED,
-            "n_seeds": len(self.plan.seeds),
             "n_tuning_seeds": len(self.plan.tuning_seeds),
             "n_level_seeds": len(self.plan.level_seeds),
         }

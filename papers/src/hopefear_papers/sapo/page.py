@@ -11,7 +11,7 @@ import numpy as np
 
 from hopefear.report.plot import Plot
 from hopefear_papers import pages
-from hopefear_papers.claims import p_text
+from hopefear_papers.claims import p_cell
 from hopefear_papers.frame import Call, banded, spread
 from hopefear_papers.pages import Block, Code, Table, crossed
 from hopefear_papers.sapo import claims
@@ -170,7 +170,6 @@ class Report(pages.Report):
         timed = (f"{task.problem.task.timed_passes} for {task.name}" for task in tasks)
         return super().values() | {
             "claims": claims,
-            "n_seeds": len(self.plan.seeds),
             "timed": ", ".join(timed),
             "network_params": ", ".join(f"`{key}={value}`" for key, value in nets.params.items()),
             "network_seeds": ", ".join(map(str, nets.seeds)),
@@ -214,7 +213,7 @@ class Report(pages.Report):
             lambda task: (task.name, "p by t", "by bootstrap, randomisation"),
             lambda e, task: (
                 task.against(SAPO, e).gap,
-                p_text(task.t_test(SAPO, e)).removeprefix("= "),
+                p_cell(task.t_test(SAPO, e)),
                 task.against(SAPO, e).cells[1],
             ),
             "The paper's test beside ours: a paired t-test over sentences of the number of right "

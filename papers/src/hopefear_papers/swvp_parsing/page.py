@@ -11,7 +11,7 @@ import numpy as np
 from hopefear.losses.swvp import BACKED_OFF, CONDITION_BROKEN, MISTAKES, NONE_USABLE
 from hopefear.report.plot import Plot
 from hopefear_papers import pages
-from hopefear_papers.claims import p_text
+from hopefear_papers.claims import p_cell
 from hopefear_papers.frame import Call, plain
 from hopefear_papers.pages import Code, Details, Table
 from hopefear_papers.swvp_parsing.claims import (
@@ -179,7 +179,7 @@ class Report(pages.Report):
             rows: list[list[object]] = []
             for pair in _PAIRS:
                 one = gain(several, *pair)
-                ps = [_p(one.p_exact), _p(one.p_t)]
+                ps = [None if p is None else p_cell(p) for p in (one.p_exact, one.p_t)]
                 cells = pooled(several, *pair).cells if pair in _HONEST else [None, None]
                 points = [f"{value:+.2f}" for value in one.points]
                 rows.append([f"{pair[0]} − {pair[1]}", *points, f"{one.mean:+.2f}", *ps, *cells])
@@ -288,7 +288,3 @@ def _variant_row(one: Results, title: str) -> list[object]:
     mistakes = max(1, int(pick.run.counts[MISTAKES]))
     shares = [f"{pick.run.counts[kind] / mistakes:.1%}" for kind in _SHARES.values()]
     return [*row, *one.against(title, "CSP").cells, *shares]
-
-
-def _p(value: float | None) -> str | None:
-    return None if value is None else p_text(value).removeprefix("= ")

@@ -12,7 +12,7 @@ import numpy as np
 
 from hopefear.report.plot import Plot
 from hopefear_papers import pages
-from hopefear_papers.claims import p_text
+from hopefear_papers.claims import p_cell
 from hopefear_papers.frame import Call
 from hopefear_papers.pages import Block, Code, Details, Table
 from hopefear_papers.swvp_synthetic.claims import (
@@ -190,7 +190,7 @@ class Report(pages.Report):
             rows.append([setting, "CSP, pass chosen", csp, csp - plain, *[None] * 4])
             for v in _EVERY:
                 c, ours = control(datasets, v.title, LAST), cell(datasets, v.title, LAST)
-                cells = [c.gain, _p(c.p), c.unchosen, _p(c.p_unchosen)]
+                cells = [c.gain, p_cell(c.p), c.unchosen, p_cell(c.p_unchosen)]
                 rows.append([setting, v.title, ours.accuracy.mean(), ours.gain, *cells])
         heads = ["accuracy", "over CSP", "over CSP, pass chosen", "p", "mean over β, over CSP", "p"]
         return Table(
@@ -292,7 +292,7 @@ def _one_table(setting: int, datasets: Datasets, kept: int) -> Table:
             (f"{c.generalises}/{n}", f"{theirs.generalises}/10"),
         ]
         cells = [text for pair in pairs for text in (pair if beside else pair[:1])]
-        rows.append([variant.key, *cells, _p(c.p_datasets), _p(c.pooled.p_value)])
+        rows.append([variant.key, *cells, p_cell(c.p_datasets), p_cell(c.pooled.p_value)])
     best = np.array([m.best_possible for m in datasets])
     for name, values, paper in (
         ("CSP", _csp(datasets, kept), str(TABLE_1[setting]["CSP"])),
@@ -312,10 +312,6 @@ def _one_table(setting: int, datasets: Datasets, kept: int) -> Table:
 
 def _mean_std(values: np.ndarray) -> str:
     return f"{values.mean():.2f} ({_std(values):.2f})"
-
-
-def _p(value: float) -> str:
-    return p_text(value).removeprefix("= ")
 
 
 def _betas(datasets: Cell) -> str:

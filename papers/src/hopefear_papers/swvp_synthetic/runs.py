@@ -12,7 +12,7 @@ import numpy as np
 from hopefear.core.learner import Learner
 from hopefear.training.decoding import Decoder
 from hopefear.training.online import OnlineTrainer
-from hopefear_papers.frame import Call, learn
+from hopefear_papers.frame import Call, learn, violations
 from hopefear_papers.swvp_synthetic.plan import (
     AVERAGED,
     CHECKED,
@@ -60,7 +60,7 @@ def train(problem: Problem, learner: Learner, passes: int, beta: float = 0.0) ->
             right[kept] = hits[problem.n_dev :].sum(axis=1)
         if mistakes[-1] == 0:
             break
-    return Run(beta, dev, test, right, np.array(mistakes), _counts(trainer))
+    return Run(beta, dev, test, right, np.array(mistakes), violations(trainer))
 
 
 def _hits(problem: Problem, weights: np.ndarray) -> np.ndarray:
@@ -68,14 +68,6 @@ def _hits(problem: Problem, weights: np.ndarray) -> np.ndarray:
     rows = problem.rest.rows
     hits = Decoder(problem.structure, weights).best(rows) == rows.labels
     return hits.reshape(len(problem.rest), -1)
-
-
-def _counts(trainer: OnlineTrainer) -> np.ndarray:
-    """What the loss wrote down about its updates."""
-    work = trainer._work
-    assert work is not None
-    counts: np.ndarray = work.pad.counts.copy()
-    return counts
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from hopefear.losses.hinge import Hinge
 from hopefear.losses.logistic import Logistic
 from hopefear.report.plot import Plot
 from hopefear_papers import pages
-from hopefear_papers.claims import p_text, tally
+from hopefear_papers.claims import p_cell, tally
 from hopefear_papers.frame import Call
 from hopefear_papers.pages import Block, Details, Heading, Table
 from hopefear_papers.translations import METRIC
@@ -153,7 +153,6 @@ class Report(pages.Report):
             "said": tally(said, ""),
             "drawn": tally(drawn, ""),
             "n_drawn": len(drawn),
-            "n_seeds": len(self.plan.seeds),
             "FEATURES": FEATURES,
             "MARGIN": MARGIN,
         }
@@ -316,7 +315,7 @@ def _row(results: Results, result: Result, peer: str | None) -> list[object]:
         return [title, *["refuses"] * len(WHERE), *[None] * 6, peer]
     difference = results.against((result.part, result.entry.key), ("fixed", "decoder"))
     scores = (mean_range(result.scores(where)) for where in WHERE)
-    test = [difference.gap, p_text(difference.p).removeprefix("= "), f"{result.seconds:.2f}"]
+    test = [difference.gap, p_cell(difference.p), f"{result.seconds:.2f}"]
     rounds = max(len(run.rounds["train"]) for run in result.runs)
     nnz = f"{np.mean([run.nnz for run in result.runs]):,.0f}"
     return [title, *scores, *test, rounds, ", ".join(str(r.kept) for r in result.runs), nnz, peer]

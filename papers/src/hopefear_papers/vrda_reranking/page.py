@@ -193,7 +193,6 @@ class Report(pages.Report):
             "claims": claims,
             "lists": self.results.lists,
             "features": self.results.features,
-            "n_seeds": len(self.plan.seeds),
             "n_tuning_seeds": len(self.plan.tuning_seeds),
             "floor": self.results.choices["perceptron"].dev,
             "top": title_of(self.results, TOP),
