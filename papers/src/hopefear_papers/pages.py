@@ -72,11 +72,12 @@ class Report:
     """
 
     place = ""  # what results.json calls the place of a verdict; empty where there is one place
+    place_title = ""  # its head in a table, where it is another
     claim = "claim of the paper"  # head of the table of verdicts
     ours: Sequence[str] = ()  # beginnings of claims that are not the paper's
 
     def __init__(self, results: Any, verdicts: Sequence[Verdict], call: Any) -> None:
-        self.results, self.given, self.call, self.plan = results, verdicts, call, call.plan
+        self.results, self.all_verdicts, self.call, self.plan = results, verdicts, call, call.plan
 
     def places(self) -> Mapping[Any, str]:
         """Columns of the table of verdicts: places and their heads."""
@@ -84,7 +85,7 @@ class Report:
 
     def values(self) -> dict[str, Any]:
         """What ``{name}`` stands for in every page."""
-        theirs = [v for v in self.given if not v.claim.startswith(tuple(self.ours))]
+        theirs = [v for v in self.all_verdicts if not v.claim.startswith(tuple(self.ours))]
         return {
             "plan": self.plan,
             "n_seeds": len(getattr(self.plan, "seeds", ())),
@@ -95,13 +96,13 @@ class Report:
 
     def verdicts(self) -> Iterator[Block]:
         """A row a claim, a column a place; the numbers are there to be opened."""
-        places, words = self.places(), {(v.claim, v.where): v.verdict for v in self.given}
-        claims = dict.fromkeys(v.claim for v in self.given if v.where in places)
+        places, words = self.places(), {(v.claim, v.where): v.verdict for v in self.all_verdicts}
+        claims = dict.fromkeys(v.claim for v in self.all_verdicts if v.where in places)
         rows = [[text, *(words.get((text, where)) for where in places)] for text in claims]
         yield Table([self.claim, *places.values()], rows, "Verdicts.")
-        heads, numbers = ["claim", self.place, "verdict", "evidence"], [list(v) for v in self.given]
-        heads[1] = {"where": "lists"}.get(self.place, self.place)
-        yield Details("The numbers behind each verdict", [Table(heads, numbers, "", "llll")])
+        heads = ["claim", self.place_title or self.place, "verdict", "evidence"]
+        numbers = Table(heads, [list(v) for v in self.all_verdicts], align="llll")
+        yield Details("The numbers behind each verdict", [numbers])
 
 
 def blocks_of(template: str, report: Report) -> list[Block]:
@@ -123,34 +124,34 @@ def blocks_of(template: str, report: Report) -> list[Block]:
 
 
 def _section(parts: Sequence[str], report: Report, values: Mapping[str, Any]) -> list[Block]:
-    made: dict[str, list[Block]] = {}
-    for name in (match[1] for part in parts if (match := _BLOCK.fullmatch(part))):
-        made[name] = _as_blocks(getattr(report, name)())
-    if made and not any(made.values()):
+    """Blocks of a section, from its paragraphs."""
+    names = [match[1] for part in parts if (match := _BLOCK.fullmatch(part))]
+    blocks_by_name = {name: _as_blocks(getattr(report, name)()) for name in names}
+    if names and not any(blocks_by_name.values()):
         return []
     blocks: list[Block] = []
-    into = blocks
+    target = blocks
     for part in parts:
         if match := _BLOCK.fullmatch(part):
-            into.extend(made[match[1]])
+            target.extend(blocks_by_name[match[1]])
         elif match := _FOLDED.fullmatch(part):
-            into = []
-            blocks.append(Details(match[1].format_map(values), into))
+            target = []
+            blocks.append(Details(match[1].format_map(values), target))
         elif part == "</details>":
-            into = blocks
+            target = blocks
         elif part.startswith("#"):
             marks, _, title = part.partition(" ")
-            into.append(Heading(title, len(marks)))
+            target.append(Heading(title, len(marks)))
         elif text := part.format_map(values):
-            into.append(text)
+            target.append(text)
     return blocks
 
 
-def _as_blocks(shown: Any) -> list[Block]:
+def _as_blocks(value: Any) -> list[Block]:
     """Blocks of what a method returned: one of them, plots side by side, several, or nothing."""
-    if shown is None or isinstance(shown, Table | Heading | Code | Details | Plot | Mapping | str):
-        return [] if shown is None else [shown]
-    several = list(shown)
+    if value is None or isinstance(value, Table | Heading | Code | Details | Plot | Mapping | str):
+        return [] if value is None else [value]
+    several = list(value)
     return [several] if several and all(isinstance(one, Plot) for one in several) else several
 
 

@@ -112,7 +112,8 @@ class Report(pages.Report):
 
     results: Results
     plan: Plan
-    place, claim, ours = "where", "claim", (claims.OURS,)
+    place, place_title = "where", "lists"
+    claim, ours = "claim", (claims.OURS,)
 
     def places(self) -> dict[str, str]:
         return {where: label(where) for where in (*self.results.places, claims.STEADY)}

@@ -156,8 +156,8 @@ class Report(pages.Report):
     plan: Plan
     place = "task"
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.deep = [task for task in self.results if task.networks]
         self.lists = [task for task in self.results if task.by_n]
 

@@ -131,8 +131,8 @@ class Report(pages.Report):
     plan: Plan
     place = "order"
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.orders = by_order(self.results)
 
     def places(self) -> dict[int, str]:

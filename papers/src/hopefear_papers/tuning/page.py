@@ -147,8 +147,8 @@ class Report(pages.Report):
     ours = (DRAWN, NOT_THEIRS)
 
     def values(self) -> dict[str, Any]:
-        drawn = [v for v in self.given if v.claim.startswith(DRAWN)]
-        said = [v for v in self.given if not v.claim.startswith((DRAWN, NOT_THEIRS))]
+        drawn = [v for v in self.all_verdicts if v.claim.startswith(DRAWN)]
+        said = [v for v in self.all_verdicts if not v.claim.startswith((DRAWN, NOT_THEIRS))]
         return super().values() | {
             "said": tally(said, ""),
             "drawn": tally(drawn, ""),
@@ -158,7 +158,7 @@ class Report(pages.Report):
         }
 
     def verdicts(self) -> Iterator[Block]:
-        rows = [[v.claim, v.verdict, v.evidence] for v in self.given]
+        rows = [[v.claim, v.verdict, v.evidence] for v in self.all_verdicts]
         yield Table(["claim", "verdict", "evidence"], rows, "Verdicts.", align="l")
 
     def parts(self) -> Iterator[Block]:
@@ -191,7 +191,7 @@ class Report(pages.Report):
         for way, title in _FIXED.items():
             scores = (f"{results.fixed[way][where]:.2f}" for where in WHERE)
             rows.append([title, *scores, *[None] * 6, _peer(peers, way)])
-        tuners = [r for r in results.results[part.key].values() if _of_its_own(r)]
+        tuners = [r for r in results.results[part.key].values() if _has_row(r)]
         for result in sorted(tuners, key=_order):
             rows.append(_row(results, result, _peer(peers, result.entry.key)))
         heads = ["tuner", *WHERE, "tests − decoder", "p", "CPU s", "rounds", "kept", "NNZ"]
@@ -257,7 +257,7 @@ class Report(pages.Report):
         rows: list[list[object]] = []
         for part in self.plan.parts:
             for result in self.results.results[part.key].values():
-                if not result.refused and _of_its_own(result):
+                if not result.refused and _has_row(result):
                     each = float(np.mean([run.each for run in result.runs]))
                     rows.append([part.title, result.entry.title, result.seconds, each])
         heads = ["part", "tuner", "CPU s", "s, quickest round (wall)"]
@@ -298,7 +298,7 @@ class Report(pages.Report):
         return Details("Signatures", [table])
 
 
-def _of_its_own(result: Result) -> bool:
+def _has_row(result: Result) -> bool:
     """Whether a tuner has a row of its own: choices of MIRA have a table."""
     return not result.entry.key.startswith("mira-")
 

@@ -142,8 +142,8 @@ class Report(pages.Report):
     plan: Plan
     place = "problem"
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.problems = self.results.problems
         self.whole = [results for results in self.problems if results.whole]
 
@@ -166,9 +166,9 @@ class Report(pages.Report):
         for task, title in (("rerank", "lists, the paper's own task"), ("classify", "classes")):
             places = [results.name for results in self.problems if results.problem.task == task]
             if places:
-                yield f"On {title}: {tally([v for v in self.given if v.where in places])}."
+                yield f"On {title}: {tally([v for v in self.all_verdicts if v.where in places])}."
         claims: dict[str, set[str]] = {}
-        for v in self.given:
+        for v in self.all_verdicts:
             if v.where in self.places():
                 claims.setdefault(v.claim, set()).add(v.verdict)
         piles: dict[str, list[str]] = {

@@ -183,7 +183,8 @@ class Report(pages.Report):
 
     results: Results
     plan: Plan
-    place, claim, ours = "where", "claim", (claims.OURS,)
+    place, place_title = "where", "lists"
+    claim, ours = "claim", (claims.OURS,)
 
     def places(self) -> dict[str, str]:
         return {where: where for where in (*claims.PLACES, "training")}
