@@ -36,15 +36,15 @@ check: lint ## linters, types, layers and contracts: a minute and a half, before
 
 test: check ## the same and all other tests, interpreted where nothing need be compiled
 	NUMBA_DISABLE_JIT=1 $(VENV)/$(TESTS) --ignore=tests/contracts -m "$(PLAIN)"
-	$(VENV)/$(TESTS) tests --ignore=tests/contracts -m "$(COMPILED)"
+	$(VENV)/$(TESTS) tests papers/tests --ignore=tests/contracts -m "$(COMPILED)"
 
 test-all: test test-extras ## the same, then what needs an extra, and long runs
 
 # A file of slow tests stays with one process, so that it starts one cluster.
 test-extras: $(EXTRAS)/.ready ## what needs an extra, and long runs, in .venv-extras
 	NUMBA_DISABLE_JIT=1 $(EXTRAS)/$(TESTS) -m "needs and $(PLAIN)"
-	$(EXTRAS)/$(TESTS) tests -m "needs and $(COMPILED)"
-	$(EXTRAS)/bin/python -m pytest -n 2 --dist loadfile tests -m "slow"
+	$(EXTRAS)/$(TESTS) tests papers/tests -m "needs and $(COMPILED)"
+	$(EXTRAS)/bin/python -m pytest -n 2 --dist loadfile tests papers/tests -m "slow"
 
 lint: $(VENV)/.ready-dev ## linters, types and layers only
 	$(BIN)/ruff check .

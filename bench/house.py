@@ -94,8 +94,10 @@ def size(package: Path) -> dict[str, Any]:
         "lines": lines_in(sources),
         "files": len(sources),
         "lines of the core": lines_in(core),
-        "lines of the papers": lines_in((root / "papers").rglob("*.py")),
-        "lines of tests": lines_in((root / "tests").rglob("*.py")),
+        "lines of the papers": lines_in((root / "papers" / "src").rglob("*.py")),
+        "lines of tests": lines_in(
+            path for name in ("tests", "papers/tests") for path in (root / name).rglob("*.py")
+        ),
         **{name: lines_in([page]) for name, page in pages.items() if page.exists()},
     }
 

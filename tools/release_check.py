@@ -22,6 +22,7 @@ import tempfile
 import time
 import tomllib
 import venv
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -168,6 +169,9 @@ def try_commands(work: Path, variables: dict[str, str]) -> None:
 
 def try_papers(wheel: Path, work: Path, variables: dict[str, str]) -> None:
     """Ask for the papers without their package, which must name it, and then with it."""
+    with zipfile.ZipFile(wheel) as archive:
+        if not any(name.endswith("/licenses/LICENSE") for name in archive.namelist()):
+            raise SystemExit(f"release_check: {wheel.name} has no LICENSE")
     run("hopefear", "completion", "bash", cwd=work, env=variables, stdout=subprocess.DEVNULL)
     words = ("hopefear", "reproduce", "swvp-synthetic", "--quick", "--out", "papers")
     answer = subprocess.run(words, cwd=work, env=variables, capture_output=True, text=True)

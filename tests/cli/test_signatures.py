@@ -238,7 +238,7 @@ ELSEWHERE: dict[str, dict[str, tuple[str, str, str]]] = {
                          "--hash-bits", "--dictionary"), _TREES),
         **dict.fromkeys(("--epochs", "--seed", "--no-shuffle", "--learner", "-p", "--patience",
                          "--metric", "--shards", "--merge", "--merges", "--max-features"), _SHARED),
-        "--bounds": ("tests/papers/test_step_bounds.py",
+        "--bounds": ("papers/tests/test_step_bounds.py",
                      "test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_"
                      "nothing", "quicker without commands"),
     },

@@ -82,7 +82,7 @@ def test_what_is_left_out_has_a_reason():
     total = sum(len(found) for found in SNIPPETS.values())
     print(f"{total} snippets, {len(left_out)} not run", *left_out, sep="\n")
     for page in whole:
-        assert re.match(r"docs/(results|goals|extending|experiments/)", page), (
+        assert re.match(r"docs/(results|goals|extending)", page), (
             f"{page}: only measurements and what other tests run may be left out as a whole"
         )
     assert len(singles) <= 12, singles
@@ -91,7 +91,7 @@ def test_what_is_left_out_has_a_reason():
 def test_options_that_pages_name_are_there():
     """Where pages speak of other programs too, options of these are left out by their lines."""
     others = re.compile(r"\b(python|pip|git|make|tensorboard|mlflow|chrt|mkdocs|bench)\b|`--only ")
-    pages = [page for page in PAGES if not re.match("docs/(experiments|migrating|results)", page)]
+    pages = [page for page in PAGES if not re.match("docs/(migrating|results)", page)]
     known = {"--help"}
     for verb in VERBS:
         for task in task_names() if verb in BY_TASK else [None]:

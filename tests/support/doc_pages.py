@@ -40,7 +40,9 @@ def links_lead_somewhere(*pages: str) -> None:
 def named_tests_exist(section: str, least: int) -> None:
     """Tests that this section of the theory names, more than ``least``, must exist."""
     theory = text_of("docs/theory.md").split(f"\n## {section}\n")[1]
-    source = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    folders = ROOT / "tests", ROOT / "papers" / "tests"
+    paths = [path for folder in folders for path in folder.rglob("test_*.py")]
+    source = "".join(path.read_text("utf-8") for path in paths)
     named = set(re.findall(r"`(test_\w+)`", theory))
     assert len(named) > least
     assert sorted(name for name in named if f"def {name}(" not in source) == []

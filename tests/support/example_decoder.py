@@ -1,4 +1,4 @@
-"""The modules of the example decoder, imported as its scripts import them."""
+"""The modules of the decoder for real sentences, imported as its scripts import them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import ModuleType
 
 from places import ROOT
 
-FOLDER = ROOT / "examples" / "decoder"
+FOLDER = ROOT / "papers" / "decoder"
 
 
 def phrasal(name: str) -> ModuleType:

@@ -13,7 +13,6 @@ import numpy as np
 
 from hopefear.metrics import approximate_randomisation, paired_bootstrap
 from hopefear.metrics.base import ListMetric
-from hopefear.report import Page
 
 ALPHA = 0.05
 AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
@@ -57,7 +56,7 @@ class Difference:
         >>> Difference(94.0, 93.5, 0.2, 0.8, 0.001, 0.0004).cells
         ['+0.50 [+0.20, +0.80]', '0.001 / < 0.001']
         """
-        ps = (p_text(p).removeprefix("= ") for p in (self.p_bootstrap, self.p_randomisation))
+        ps = map(p_cell, (self.p_bootstrap, self.p_randomisation))
         return [self.gap, " / ".join(ps)]
 
     @property
@@ -80,6 +79,15 @@ def p_text(p: float | None) -> str:
     if p is None:
         return "not tested"
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def p_cell(p: float | None) -> str:
+    """A p-value in a column of them.
+
+    >>> p_cell(0.25), p_cell(0.0)
+    ('0.250', '< 0.001')
+    """
+    return p_text(p).removeprefix("= ")
 
 
 def compare(
@@ -372,31 +380,3 @@ def tally(verdicts: Iterable[Verdict], whom: str = " with the paper") -> str:
         f"**{counts[AGREES]} agree**{whom}, **{counts[DISAGREES]} disagree**, and {counts[OPEN]} "
         "show neither"
     )
-
-
-def verdict_section(page: Page, note: str, *texts: str) -> None:
-    """Begin a page with what it must say of the data, and how verdicts are reached."""
-    page.section("What agrees and what does not")
-    for text in ([f"**{note}**"] if note else []) + list(texts):
-        page.text(text)
-
-
-def verdict_table(
-    page: Page,
-    verdicts: Sequence[Verdict],
-    places: Mapping[Any, str],
-    place: str,
-    claim: str = "claim of the paper",
-) -> None:
-    """A row a claim, a column a place (with its head); the numbers are there to be opened."""
-    words = {(v.claim, v.where): v.verdict for v in verdicts}
-    claims = dict.fromkeys(v.claim for v in verdicts if v.where in places)
-    page.table(
-        [claim, *places.values()],
-        [[text, *(words.get((text, where)) for where in places)] for text in claims],
-        "Verdicts.",
-    )
-    with page.details("The numbers behind each verdict"):
-        page.table(
-            ["claim", place, "verdict", "evidence"], [list(v) for v in verdicts], align="llll"
-        )

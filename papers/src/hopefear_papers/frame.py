@@ -1,7 +1,8 @@
 """What every experiment stands on: the call, corpora, runs on disk, training, files written.
 
 An experiment is four modules: ``plan`` (what is run, on which data), ``runs`` (what is measured),
-``claims`` (what the paper reports and says, judged) and ``page`` (tables, figures, numbers).
+``claims`` (what the paper reports and says, judged) and ``page`` (tables, figures, numbers), with
+the text of the page in ``page.md``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +29,7 @@ from hopefear.report.plot import Plot
 from hopefear.storage import write_atomically
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes, Pieces
+from hopefear_papers.pages import Block, Details, Heading, Table, blocks_of, show
 
 BESIDE = Path("..", "shared", "data")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -71,11 +74,10 @@ class Experiment:
     ----------
     name : str
         Of its folder, with dashes or underscores. There ``plan`` has FULL and QUICK; ``runs`` has
-        ``measure(call)``, which gives the results; ``claims`` has ``judge(results)`` and PLACE,
-        what ``results.json`` calls the place of a verdict (empty where there is one place); and
-        ``page`` has TITLE, PAPER, ``signature(plan)``, ``content(results, call)`` for
-        ``results.json``, ``table_text(results)`` for a terminal, and
-        ``fill(page, results, verdicts, call)``.
+        ``measure(call)``, which gives the results; ``claims`` has ``judge(results)``; ``page`` has
+        ``signature(plan)``, ``content(results, call)`` for ``results.json``,
+        ``table_text(results)`` for a terminal, and ``Report``, the tables and plots that
+        ``page.md`` names (see :mod:`hopefear_papers.pages`).
     """
 
     def __init__(self, name: str) -> None:
@@ -84,7 +86,7 @@ class Experiment:
         self.plan, self.runs, self.claims, self.page = (
             importlib.import_module(f"{folder}.{part}") for part in parts
         )
-        self.name = name.replace("_", "-")
+        self.name, self.text = name.replace("_", "-"), files(folder).joinpath("page.md")
 
     def run(
         self,
@@ -111,35 +113,39 @@ class Experiment:
         results = self.runs.measure(call)
         progress(" 99%  tests")
         verdicts = self.claims.judge(results)
+        report = self.page.Report(results, verdicts, call)
         parts = {"experiment": self.name, **self.page.signature(plan), "v": __version__}
         signature = "|".join(f"{key}:{value}" for key, value in parts.items())
         signed = signature + "\n" + " ".join(f"{k}:{v}" for k, v in versions().items())
-        page = Page(self.page.TITLE, self.page.PAPER, signature=signed)
-        self.page.fill(page, results, verdicts, call)
-        _origin(page, parts, call)
+        title, paper, text = self.text.read_text("utf-8").split("\n\n", 2)
+        page = Page(title.removeprefix("# "), paper, signature=signed)
+        show(page, [*blocks_of(text, report), *_origin(parts, call)])
         whole = {
             "signature": signature,
             "versions": versions(),
             "quick": quick,
             **self.page.content(results, call),
-            "verdicts": [verdict.plain(self.claims.PLACE) for verdict in verdicts],
+            "verdicts": [verdict.plain(report.place) for verdict in verdicts],
         }
         page.write(out / "report.html")
-        text = json.dumps(whole, indent=1, allow_nan=False) + "\n"
-        write_atomically(out / "results.json", text.encode())
+        write_atomically(
+            out / "results.json",
+            (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode(),
+        )
         if table := self.page.table_text(results):
             progress(table)
         return out / "report.html"
 
 
-def _origin(page: Page, parts: Mapping[str, object], call: Call) -> None:
+def _origin(parts: Mapping[str, object], call: Call) -> Iterator[Block]:
     """What it takes to get the same numbers again."""
     size = "a little (--quick)" if call.quick else "all"
-    page.section("Origin").keyvalues({**parts, "run": size, "versions": versions()})
+    yield Heading("Origin")
+    yield {**parts, "run": size, "versions": versions()}
     rows = [[name, digest] for digest, name in call.digests.items()]
     if rows:
-        with page.details(f"Digests of the data ({len(rows)})"):
-            page.table(["data", "digest"], rows, align="l")
+        title = f"Digests of the data ({len(rows)})"
+        yield Details(title, [Table(["data", "digest"], rows, align="l")])
 
 
 def made_folder(path: Path) -> Path:
@@ -326,6 +332,14 @@ def learn(
             start = time.process_time()
 
 
+def violations(trainer: OnlineTrainer) -> np.ndarray:
+    """What the loss of SWVP wrote down about its updates: ``losses.swvp.Violations``."""
+    work = trainer._work
+    assert work is not None
+    counts: np.ndarray = work.pad.counts.copy()
+    return counts
+
+
 def first_marks(n: int) -> np.ndarray:
     """Places in the first pass, about as far apart as they are far from the start."""
     places = np.rint(np.geomspace(min(20, n), n, 24)).astype(np.int64)
@@ -408,22 +422,6 @@ def frontier(
     for name, value in lines.items():
         plot.hline(value, name)
     return plot
-
-
-def crossed(
-    page: Page,
-    head: str,
-    rows: Mapping[str, Any],
-    places: Iterable[Any],
-    heads: Callable[[Any], Sequence[str]],
-    cells: Callable[[Any, Any], Sequence[object]],
-    caption: str = "",
-) -> None:
-    """A table with a row for each of ``rows`` (by title) and one or more columns for each place."""
-    places = list(places)
-    columns = [head, *(name for place in places for name in heads(place))]
-    body = [[title, *(c for p in places for c in cells(row, p))] for title, row in rows.items()]
-    page.table(columns, body, caption, align="lr")
 
 
 def spread(values: np.ndarray) -> str:

@@ -46,7 +46,6 @@ TABLE_4: tuple[tuple[float, int, str, str], ...] = (
 WORST_SHARE = TABLE_4[-1][1] / TABLE_4[0][1]  # weights that are left where BLEU falls
 
 
-PLACE = "where"
 MARGIN = 0.4  # points of BLEU within which two models count as equally good
 as_good = partial(not_worse, margin=MARGIN)
 OURS = "our question: "  # begins claims that are not the paper's

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from hopefear.report import Page
 from hopefear.report.plot import Plot
-from hopefear_papers.claims import Verdict, tally, verdict_section, verdict_table
+from hopefear_papers import pages
 from hopefear_papers.dptm import claims
 from hopefear_papers.dptm.plan import TABLE, TG, Plan, Spec, at, label
 from hopefear_papers.dptm.runs import (
@@ -24,13 +23,9 @@ from hopefear_papers.dptm.runs import (
     text_of,
 )
 from hopefear_papers.frame import Call, at_most, frontier, spread
+from hopefear_papers.pages import Table
 from hopefear_papers.translations import FOLDER, METRIC
 
-TITLE = "A discriminative phrase model, run again"
-PAPER = (
-    "Gao, Xiao, Xu and He, A Voted Regularized Dual Averaging Method for Large-Scale "
-    "Discriminative Training in Natural Language Processing: section 5"
-)
 SWEPT = ("vrda-risk", *(f"{tg}-risk" for tg in TG))
 _NAMES = {DECODER: "Baseline: the decoder's choice", RETUNED: "Baseline, weights tuned anew"}
 
@@ -112,69 +107,110 @@ def all_settings(results: Results) -> Plot:
     return plot.hline(results.dev(DECODER, LINE), "decoder")
 
 
-def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) -> None:
-    _verdicts(page, results, verdicts, call.note)
-    for section in (_question, _table_3, _table_4, _figures, _settings, _setup):
-        section(page, results)
+class Report(pages.Report):
+    """Tables and plots of the page."""
 
+    results: Results
+    plan: Plan
+    place, place_title = "where", "lists"
+    claim, ours = "claim", (claims.OURS,)
 
-def _verdicts(page: Page, results: Results, verdicts: Sequence[Verdict], note: str) -> None:
-    plan, theirs = results.plan, [v for v in verdicts if not v.claim.startswith(claims.OURS)]
-    verdict_section(
-        page,
-        note,
-        f"Of {len(theirs)} checks {tally(theirs)}. One model is better than another when a paired "
-        f"bootstrap and approximate randomisation both give p < 0.05, {len(plan.seeds)} seeds "
-        "pooled; “as good” means that the 95 % interval of the difference stays above "
-        f"−{claims.MARGIN:g} points of BLEU. On 1,000 sentences a difference has a standard error "
-        "of about 0.2, so that those below 0.4 are seldom shown by one test set. All weights are "
-        f"tuned by MERT on development lists, except in the last column ({claims.STEADY}), where "
-        "the decoder's weights stay and only that of the phrase model is searched for: steadier, "
-        "since MERT moves BLEU by chance. Nothing is corrected for the number of checks.",
-    )
-    places = {where: label(where) for where in (*results.places, claims.STEADY)}
-    verdict_table(page, verdicts, places, "lists", "claim")
+    def places(self) -> dict[str, str]:
+        return {where: label(where) for where in (*self.results.places, claims.STEADY)}
 
+    def values(self) -> dict[str, Any]:
+        return super().values() | {
+            "claims": claims,
+            "POOLED": POOLED,
+            "n_tuning_seeds": len(self.plan.tuning_seeds),
+            "n_level_seeds": len(self.plan.level_seeds),
+        }
 
-def _question(page: Page, results: Results) -> None:
-    page.section("What the phrase model is worth").text(
-        "Bayes risk against the decoder's own choice and against its dense weights tuned anew, "
-        f"on both test sets together ({POOLED}). The paper has +0.7 to +0.9 over its baseline."
-    )
-    ways, rows = {MERT: "MERT", LINE: "its own weight"}, []
-    names = ("vrda-risk", "sgd-risk", RETUNED)
-    for name, how, other in itertools.product(names, ways, (DECODER, RETUNED)):
-        if name == other or (RETUNED in (name, other) and how == LINE):
-            continue
-        score, _, *cells = results.against(name, other, POOLED, how).row
-        rows.append([_title(name), ways[how], _NAMES[other], score, *cells])
-    caption = "p by paired bootstrap / approximate randomisation; BLEU of all seeds together."
-    heads = ["model", "added by", "against", "BLEU", "difference [95 %]", "p"]
-    page.table(heads, rows, caption, align="lllr")
+    def worth(self) -> Table:
+        ways, rows = {MERT: "MERT", LINE: "its own weight"}, []
+        names = ("vrda-risk", "sgd-risk", RETUNED)
+        for name, how, other in itertools.product(names, ways, (DECODER, RETUNED)):
+            if name == other or (RETUNED in (name, other) and how == LINE):
+                continue
+            score, _, *cells = self.results.against(name, other, POOLED, how).row
+            rows.append([_title(name), ways[how], _NAMES[other], score, *cells])
+        caption = "p by paired bootstrap / approximate randomisation; BLEU of all seeds together."
+        heads = ["model", "added by", "against", "BLEU", "difference [95 %]", "p"]
+        return Table(heads, rows, caption, align="lllr")
 
+    def table_3(self) -> Table:
+        results, rows = self.results, []
+        for name in (DECODER, RETUNED, *TABLE, *(as_is(key) for key in TABLE)):
+            if name not in results.scored and name != DECODER:
+                continue
+            cells: list[str | None]
+            cells = [_cell(results, name, where, MERT) for where in results.places]
+            cells.append(None if name == RETUNED else _cell(results, name, POOLED, LINE))
+            base = (f"{claims.BASELINE}",) * 2
+            theirs = base if name == DECODER else claims.TABLE_3.get(name, ())
+            dev = f"{results.dev(name):.2f}"
+            rows.append([_title(name), dev, *cells, ", ".join(theirs) or None])
+        heads = ["model", "dev", *map(label, results.places), claims.STEADY]
+        return Table([*heads, "paper: TEST1, TEST2"], rows, align="lr")
 
-def _table_3(page: Page, results: Results) -> None:
-    plan = results.plan
-    page.section("Table 3: losses and rules").text(
-        "Scale of the scores, rate, passes and what is kept (average or last weights) have the "
-        "highest BLEU on development lists, the model's weight searched for; mean over "
-        f"{len(plan.tuning_seeds)} seeds. Then all weights are tuned by MERT. BLEU, mean and "
-        f"deviation over {len(plan.seeds)} seeds. Marks, p < 0.05 by both tests: α different from "
-        "the decoder's choice, α′ from its weights tuned anew, β from SGD with the same loss. The "
-        "lower half has the baseline's score in the loss as it is, as the paper seems to "
-        f"({len(plan.level_seeds)} seeds). A mark does not say which is the better one."
-    )
-    heads = ["model", "dev", *map(label, results.places), claims.STEADY, "paper: TEST1, TEST2"]
-    rows = []
-    for name in (DECODER, RETUNED, *TABLE, *(as_is(key) for key in TABLE)):
-        if name not in results.scored and name != DECODER:
-            continue
-        cells: list[str | None]
-        cells = [_cell(results, name, where, MERT) for where in results.places]
-        cells.append(None if name == RETUNED else _cell(results, name, POOLED, LINE))
-        theirs = (f"{claims.BASELINE}",) * 2 if name == DECODER else claims.TABLE_3.get(name, ())
-        rows.append([_title(name), f"{results.dev(name):.2f}", *cells, ", ".join(theirs) or None])
-    page.table(heads, rows, align="lr")
+    def table_4(self) -> Iterator[Table]:
+        results, plan, rows = self.results, self.plan, []
+        for l1 in plan.strengths:
+            name = at(l1)
+            row = [f"{l1:g}", f"{results.nnz(name):,.0f}", f"{claims.share(results, l1):.2%}"]
+            row.append(f"{results.dev(name):.2f}")
+            for where, how in (*((where, MERT) for where in results.places), (POOLED, LINE)):
+                differs = l1 and results.against(name, at(0.0), where, how).significant
+                row.append(spread(results.bleus(name, where, how)) + (" α" if differs else ""))
+            rows.append(row)
+        heads = ["λ", "NNZ", "share", "dev", *map(label, results.places), claims.STEADY]
+        yield Table(heads, rows, "Ours.", align="r")
+        rows = []
+        for l1 in plan.strengths[1:]:
+            ways = (results.against(at(l1), at(0.0), POOLED, how) for how in (MERT, LINE))
+            rows.append([f"{l1:g}", *(cell for difference in ways for cell in difference.cells)])
+        heads = ["λ", "difference to λ = 0 [95 %]", "p", f"{LINE}: difference", "p"]
+        yield Table(heads, rows, "Both test sets together.", align="r")
+        theirs = [[f"{l1:g}", f"{nnz:,}", one, two] for l1, nnz, one, two in claims.TABLE_4]
+        yield Table(["λ", "NNZ", "TEST1", "TEST2"], theirs, "The paper.", align="r")
+
+    def figures_7_and_8(self) -> list[Plot]:
+        pairs = itertools.product((MERT, LINE), self.results.places)
+        plots = [frontiers(self.results, where, how) for how, where in pairs]
+        return [*plots, all_settings(self.results)]
+
+    def against_tg(self) -> Table:
+        results, rows = self.results, []
+        for tg, rate in TG.items():
+            for (level, pair), how in itertools.product(claims.levels(results, tg), (MERT, LINE)):
+                sizes = (f"{results.nnz(name):,.0f}" for name in pair)
+                test = results.against(*pair, POOLED, how)
+                rows.append([rate, f"{level:,}", how, *sizes, *test.row])
+        heads = ["TG's rate", "at most", "added by", "VRDA: NNZ", "TG: NNZ", "VRDA", "TG"]
+        caption = "VRDA against TG, both test sets together."
+        return Table([*heads, "difference [95 %]", "p"], rows, caption, align="lrlr")
+
+    def chosen(self) -> Table:
+        plan, rows = self.plan, []
+        for name, trial in self.results.choices.items():
+            specs = plan.sweeps if "λ" in name or "≤" in name else plan.table
+            ends = edges(trial, next(s for s in specs if s.key == trial.spec), plan.marks)
+            setting = [name, text_of(trial.params), trial.passes, trial.kept]
+            scores = [f"{trial.dev:.2f}", f"{trial.plain:.2f}", f"{trial.nnz:,.0f}"]
+            rows.append([*setting, *scores, ", ".join(ends)])
+        heads = ["choice", "setting", "passes", "kept", "dev", "weight 1", "NNZ", "at an end"]
+        return Table(heads, rows, align="llrlrrrl")
+
+    def sizes(self) -> dict[str, object]:
+        problem = self.results.problem
+        return {
+            "training lists": len(problem.train),
+            "development lists": len(problem.dev.lists),
+            **{name: len(part.lists) for name, part in problem.tests.items()},
+            "phrase pairs": problem.size,
+            "MERT": f"{self.plan.restarts} restarts, from the decoder's weights",
+            "draws of each test": self.plan.replicates,
+        }
 
 
 def _cell(results: Results, name: str, where: str, how: str) -> str:
@@ -191,99 +227,6 @@ def _cell(results: Results, name: str, where: str, how: str) -> str:
     if other != name and other in results.scored and "λ" not in name:
         marks += "β" if results.against(name, other, where, how).significant else ""
     return f"{spread(scores)} {marks}".rstrip()
-
-
-def _table_4(page: Page, results: Results) -> None:
-    plan = results.plan
-    page.section("Table 4: strength of regularisation").text(
-        "VRDA with Bayes risk at each λ; scale, rate, passes and what is kept (the average where "
-        "the last weights are not zero, or the last weights) have the highest BLEU on development "
-        "lists for that λ. α marks p < 0.05 against λ = 0. The paper has 751,000 sentences to "
-        "learn from and 2.5 million phrase pairs, so its λ are other ones."
-    )
-    rows = []
-    for l1 in plan.strengths:
-        name = at(l1)
-        row = [f"{l1:g}", f"{results.nnz(name):,.0f}", f"{claims.share(results, l1):.2%}"]
-        row.append(f"{results.dev(name):.2f}")
-        for where, how in (*((where, MERT) for where in results.places), (POOLED, LINE)):
-            differs = l1 and results.against(name, at(0.0), where, how).significant
-            row.append(spread(results.bleus(name, where, how)) + (" α" if differs else ""))
-        rows.append(row)
-    heads = ["λ", "NNZ", "share", "dev", *map(label, results.places), claims.STEADY]
-    page.table(heads, rows, "Ours.", align="r")
-    rows = []
-    for l1 in plan.strengths[1:]:
-        ways = (results.against(at(l1), at(0.0), POOLED, how) for how in (MERT, LINE))
-        rows.append([f"{l1:g}", *(cell for difference in ways for cell in difference.cells)])
-    heads = ["λ", "difference to λ = 0 [95 %]", "p", f"{LINE}: difference", "p"]
-    page.table(heads, rows, "Both test sets together.", align="r")
-    rows = [[f"{l1:g}", f"{nnz:,}", one, two] for l1, nnz, one, two in claims.TABLE_4]
-    page.table(["λ", "NNZ", "TEST1", "TEST2"], rows, "The paper.", align="r")
-
-
-def _figures(page: Page, results: Results) -> None:
-    plan = results.plan
-    page.section("Figures 7 and 8: BLEU against the number of weights").text(
-        "The paper: VRDA makes sparser models than TG, with less loss of BLEU. Ours: at each "
-        "number of weights the setting of highest BLEU on development lists that has at most so "
-        f"many; mean and deviation over {len(plan.level_seeds)} seeds. The rate of TG is constant, "
-        "as Langford, Li and Zhang (2009) have it, or η′/√k at the k-th list, as eqs. 12 to 14 of "
-        "the paper have it; the paper does not say which of them its figures used. **Axes do not "
-        "start at 0.**"
-    )
-    page.figures(
-        [frontiers(results, where, how) for how in (MERT, LINE) for where in results.places]
-        + [all_settings(results)]
-    )
-    rows = []
-    for tg, rate in TG.items():
-        for (level, pair), how in itertools.product(claims.levels(results, tg), (MERT, LINE)):
-            sizes = (f"{results.nnz(name):,.0f}" for name in pair)
-            test = results.against(*pair, POOLED, how)
-            rows.append([rate, f"{level:,}", how, *sizes, *test.row])
-    heads = ["TG's rate", "at most", "added by", "VRDA: NNZ", "TG: NNZ", "VRDA", "TG"]
-    caption = "VRDA against TG, both test sets together."
-    page.table([*heads, "difference [95 %]", "p"], rows, caption, align="lrlr")
-
-
-def _settings(page: Page, results: Results) -> None:
-    plan = results.plan
-    page.section("What was chosen").text(
-        "On development lists: BLEU with the best weight of the model, and with weight 1, which is "
-        "how it was learned. An end of a grid may mean that a better value lies beyond."
-    )
-    rows = []
-    for name, trial in results.choices.items():
-        specs = plan.sweeps if "λ" in name or "≤" in name else plan.table
-        ends = edges(trial, next(s for s in specs if s.key == trial.spec), plan.marks)
-        setting = [name, text_of(trial.params), trial.passes, trial.kept]
-        scores = [f"{trial.dev:.2f}", f"{trial.plain:.2f}", f"{trial.nnz:,.0f}"]
-        rows.append([*setting, *scores, ", ".join(ends)])
-    heads = ["choice", "setting", "passes", "kept", "dev", "weight 1", "NNZ", "at an end"]
-    page.table(heads, rows, align="llrlrrrl")
-
-
-def _setup(page: Page, results: Results) -> None:
-    plan, problem = results.plan, results.problem
-    page.section("How").text(
-        "Lists are of a phrase-based decoder, 100 translations each. The model has a weight for "
-        "every phrase pair that tells translations of a training list apart; a pair counts once "
-        "in a derivation. The decoder's score is a fixed part of all scores. **The paper's "
-        "gradient of the risk has a slip**: with loss = −Σ P sBleu it is Σ P (−sBleu − loss) φ, "
-        "not (loss − sBleu). Sentence BLEU adds one to counts of the orders above 1. VRDA votes "
-        "in the paper; a feature of a decoder cannot, so averages and last weights stand for it."
-    )
-    page.keyvalues(
-        {
-            "training lists": len(problem.train),
-            "development lists": len(problem.dev.lists),
-            **{name: len(part.lists) for name, part in problem.tests.items()},
-            "phrase pairs": problem.size,
-            "MERT": f"{plan.restarts} restarts, from the decoder's weights",
-            "draws of each test": plan.replicates,
-        }
-    )
 
 
 def _title(name: str) -> str:

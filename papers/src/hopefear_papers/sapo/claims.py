@@ -34,7 +34,6 @@ from hopefear_papers.sapo.plan import (
 )
 from hopefear_papers.sapo.runs import Results
 
-PLACE = "task"
 MARGIN = 0.2  # points within which two scores count as equally good
 as_good = partial(not_worse, margin=MARGIN)
 FALLS = 0.3  # points below the best passes from which a curve counts as falling

@@ -33,7 +33,6 @@ class Spec:
     recipe: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
     regularised: bool = False  # has the rate and the strength that were chosen for the CRF
-    cost: float = 1.0  # CPU a pass, roughly, as a multiple of the perceptron's
 
 
 # MIRA without a bound on its steps to speak of, as McDonald et al. and the authors' program have
@@ -41,11 +40,11 @@ class Spec:
 SPECS = {
     spec.key: spec
     for spec in (
-        Spec("sapo", "sapo", {"n": 5, "decay": DECAY}, True, 2.0),
-        Spec("crf", "crf", {"decay": DECAY}, True, 4.0),
+        Spec("sapo", "sapo", {"n": 5, "decay": DECAY}, True),
+        Spec("crf", "crf", {"decay": DECAY}, True),
         Spec("perceptron", "perceptron"),
         Spec("mira", "mira", {"C": 1.0, "root": True}),
-        Spec("nbest-mira", "nbest-mira", {"n": 5, "C": 1.0, "root": True}, cost=4.0),
+        Spec("nbest-mira", "nbest-mira", {"n": 5, "C": 1.0, "root": True}),
     )
 }
 
@@ -103,7 +102,6 @@ class Task:
     network_passes: int = 0  # of the paper's networks; 0 leaves them out
     lists: bool = False  # whether n and the search are varied too
     grid: bool = False  # whether all losses train all encoders
-    cost: float = 1.0  # CPU of the whole, relative to chunking
 
 
 @dataclass(frozen=True)
@@ -196,7 +194,6 @@ FULL = Plan(
             passes=10,
             tuning_passes=3,
             timed_passes=3,
-            cost=1.5,
         ),
         Task(
             "Bio-NER",
@@ -207,7 +204,6 @@ FULL = Plan(
             passes=15,
             timed_passes=3,
             network_passes=4,
-            cost=1.2,
         ),
     )
 )

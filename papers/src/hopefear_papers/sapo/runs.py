@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,8 +16,7 @@ from hopefear.metrics import Tagging
 from hopefear.metrics.tagging import RIGHT
 from hopefear.tasks.tag.task import dataset
 from hopefear_papers.claims import Difference, Tests, compare
-from hopefear_papers.frame import Call, KeptRuns, Tell, at_edges, learn
-from hopefear_papers.sapo.networks import ENCODERS, LINEAR, NetworkSetting, grid_setting
+from hopefear_papers.frame import Call, KeptRuns, Tell, at_edges, learn, paced
 from hopefear_papers.sapo.plan import (
     CRF,
     NETWORKS,
@@ -28,11 +28,17 @@ from hopefear_papers.sapo.plan import (
     find_problems,
     like,
 )
-from hopefear_papers.sapo.settings import Run, Setting, run
+from hopefear_papers.sapo.settings import (
+    ENCODERS,
+    NetworkSetting,
+    Run,
+    Setting,
+    grid_setting,
+    run,
+)
 
 LETTER = ("sapo", "crf", "perceptron")  # learners that are run with features to the letter
-# CPU a pass of a network, as a multiple of the perceptron's, roughly.
-_NETWORK_COST = 60.0
+_Step = tuple[str, Callable[[], None]]  # what comes next, in words, and what does it
 
 
 def seconds_a_pass(
@@ -80,12 +86,6 @@ class Trial(NamedTuple):
     rate: float
     lam: float
     score: float
-
-
-class _Step(NamedTuple):
-    cost: float
-    title: str
-    do: Callable[[], None]
 
 
 @dataclass
@@ -184,25 +184,19 @@ def measure(call: Call) -> list[Results]:
     if any(reader.task.network_passes for reader in readers):
         _, missing = call.plan.networks.found(readers[0].folder)
         call.note = " ".join(filter(None, (call.note, missing)))
-    whole, start = sum(reader.task.cost for reader in readers), 0.0
-    tasks = []
-    for reader in readers:
-        share = reader.task.cost / whole
-        tell = call.teller(start, share)
-        tasks.append(measure_task(reader.read(), call.plan, call.runs, tell))
-        start += share
-    return tasks
+    share = 1.0 / len(readers)
+    return [
+        measure_task(reader.read(), call.plan, call.runs, call.teller(n * share, share))
+        for n, reader in enumerate(readers)
+    ]
 
 
 def measure_task(problem: Problem, plan: Plan, store: KeptRuns, tell: Tell) -> Results:
     """Choose, train, vary n and the search, and time; ``tell`` gets the share done and the next."""
     bench = _Bench(Results(problem, plan), store)
-    steps = bench.steps()
-    whole, start = sum(step.cost for step in steps), 0.0
-    for step in steps:
-        tell(start / whole, f"{bench.results.name}: {step.title}")
-        step.do()
-        start += step.cost
+    steps = [*bench.steps(), *bench.network_steps()]
+    for _, do in paced(tell, 0.0, 1.0, steps, lambda step: f"{bench.results.name}: {step[0]}"):
+        do()
     return bench.results
 
 
@@ -213,52 +207,36 @@ class _Bench:
         self.results, self.problem, self.plan = results, results.problem, results.plan
         self.store, self.task = store, results.problem.task
 
-    def steps(self) -> list[_Step]:
-        """What is done, in order, and what it costs in passes of a perceptron."""
-        task, plan, steps = self.task, self.plan, []
-        for rate in plan.rates:
-            for lam in plan.lams:
-                title = f"CRF, rate {rate:g}, λ {lam:g}, on held-out sentences"
-                do = partial(self._try, rate, lam)
-                steps.append(_Step(task.tuning_passes * SPECS["crf"].cost, title, do))
-        for seed in plan.seeds:
-            for spec in SPECS.values():
-                do = partial(self._train, spec, seed)
-                steps.append(_Step(task.passes * spec.cost, f"{spec.key}, seed {seed}", do))
+    def steps(self) -> Iterator[_Step]:
+        """What is done with the paper's learners, in order."""
+        task, plan = self.task, self.plan
+        for rate, lam in itertools.product(plan.rates, plan.lams):
+            title = f"CRF, rate {rate:g}, λ {lam:g}, on held-out sentences"
+            yield title, partial(self._try, rate, lam)
+        for seed, spec in itertools.product(plan.seeds, SPECS.values()):
+            yield f"{spec.key}, seed {seed}", partial(self._train, spec, seed)
         if task.lists:
-            for n in plan.ns:
-                for seed in plan.seeds:
-                    do = partial(self._vary, seed, n=n)
-                    steps.append(_Step(task.passes * (1.0 + n / 5), f"SAPO, n = {n}", do))
+            for n, seed in itertools.product(plan.ns, plan.seeds):
+                yield f"SAPO, n = {n}", partial(self._vary, seed, n=n)
             for search in plan.searches:
-                do = partial(self._vary, plan.seeds[0], search=search)
-                steps.append(_Step(task.passes * 3.0, f"SAPO by {search}", do))
+                yield f"SAPO by {search}", partial(self._vary, plan.seeds[0], search=search)
         for key in LETTER if task.letter else ():
             title = f"{key} with the features {task.letter}"
-            do = partial(self._to_the_letter, SPECS[key])
-            steps.append(_Step(task.passes * SPECS[key].cost, title, do))
-        cost = 12.0 * task.timed_passes * plan.repeats * len(plan.timed)
-        return [*steps, _Step(cost, "timing", self._time), *self._network_steps()]
+            yield title, partial(self._to_the_letter, SPECS[key])
+        yield "timing", self._time
 
-    def _network_steps(self) -> Iterator[_Step]:
+    def network_steps(self) -> Iterator[_Step]:
         """The paper's networks, and all losses on all encoders."""
         task, plan = self.task, self.plan.networks
         params, _ = plan.found(self.problem.folder)
         if params is None:
             return
-        for seed in plan.seeds if task.network_passes else ():
-            for entry in NETWORKS:
-                cost = task.network_passes * _NETWORK_COST
-                yield _Step(
-                    cost, f"{entry.title}, seed {seed}", partial(self._net, entry, seed, params)
-                )
-        share = min(1.0, plan.sentences / len(self.problem.train))
-        for loss in plan.losses if task.grid else ():
-            for encoder in ENCODERS:
-                cost = plan.passes * share * (4.0 if encoder == LINEAR else _NETWORK_COST)
-                for seed in plan.grid_seeds:
-                    do = partial(self._cell, loss, encoder, seed, params)
-                    yield _Step(cost, f"{loss}, {encoder}, seed {seed}", do)
+        for seed, entry in itertools.product(plan.seeds if task.network_passes else (), NETWORKS):
+            yield f"{entry.title}, seed {seed}", partial(self._net, entry, seed, params)
+        losses = plan.losses if task.grid else ()
+        for loss, encoder, seed in itertools.product(losses, ENCODERS, plan.grid_seeds):
+            do = partial(self._cell, loss, encoder, seed, params)
+            yield f"{loss}, {encoder}, seed {seed}", do
 
     def _net(self, entry: Entry, seed: int, params: Mapping[str, Any]) -> None:
         task = self.task

@@ -67,7 +67,6 @@ TABLE_2: dict[int, dict[str, Reported]] = {
     },
 }
 SYSTEMS = {"B-WM": "bwm", "Top B-WM": "top", "Test B-WM": "test"}
-PLACE = "order"
 MARGIN = 0.3  # points: the paper's differences of B-WM and CSP are of -0.21 to +0.1
 MISSED = 0.1, 0.05  # points that a choice on test adds: from here on, and less than that
 

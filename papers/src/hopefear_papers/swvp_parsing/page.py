@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from hopefear.losses.swvp import BACKED_OFF, CONDITION_BROKEN, MISTAKES, NONE_USABLE
-from hopefear.report import Page
 from hopefear.report.plot import Plot
-from hopefear_papers.claims import Verdict, p_text, tally, verdict_section, verdict_table
+from hopefear_papers import pages
+from hopefear_papers.claims import p_cell
 from hopefear_papers.frame import Call, plain
+from hopefear_papers.pages import Code, Details, Table
 from hopefear_papers.swvp_parsing.claims import (
     MARGIN,
     TABLE_2,
@@ -33,11 +34,6 @@ from hopefear_papers.swvp_parsing.plan import (
 )
 from hopefear_papers.swvp_parsing.runs import CONTROL, TABLE, Pick, Results, Run
 
-TITLE = "The structured weighted violations perceptron on dependency trees, run again"
-PAPER = (
-    "Dror and Reichart, The Structured Weighted Violations Perceptron Algorithm: "
-    "Table 2, on treebanks that can be had"
-)
 _HEADS = {"uas": "UAS", "uas_nopunct": "no punct.", "las": "LAS", "las_nopunct": "no punct."}
 
 
@@ -128,133 +124,153 @@ def table_text(results: Sequence[Results]) -> str:
     return "\n".join(lines)
 
 
-def fill(page: Page, results: Sequence[Results], verdicts: Sequence[Verdict], call: Call) -> None:
-    _verdicts(page, verdicts, results, call)
-    _table_2(page, results)
-    _control(page, results)
-    _over_treebanks(page, results)
-    _variants(page, results)
-    _scores(page, results)
-    _figures(page, results)
-    _setup(page, results, call.plan)
-    _details(page, results)
+class Report(pages.Report):
+    """Tables and plots of the page; results are those of each treebank."""
 
+    results: Sequence[Results]
+    plan: Plan
+    place = "order"
 
-def _verdicts(
-    page: Page, verdicts: Sequence[Verdict], results: Sequence[Results], call: Call
-) -> None:
-    verdict_section(
-        page,
-        call.note,
-        f"Of {len(verdicts)} checks (a claim for trees of one order) {tally(verdicts)}. The words "
-        "are computed from UAS over all tokens of the test trees, by averaged weights. A system is "
-        "better when paired bootstrap and approximate randomisation over the sentences of all "
-        "treebanks both give p < 0.05; nothing is corrected for the number of checks. The "
-        "treebanks are not the paper's, so only differences can be compared. The check on the "
-        "pass of CSP is a control that the paper did not make; those on JJ are its outlook. “Need "
-        f"not” and “within” mean that the bounds of a difference stay within {MARGIN:g} points.",
-    )
-    places = {order: ORDERS[order] for order in by_order(results)}
-    verdict_table(page, verdicts, places, "order")
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.orders = by_order(self.results)
 
+    def places(self) -> dict[int, str]:
+        return {order: ORDERS[order] for order in self.orders}
 
-def _table_2(page: Page, results: Sequence[Results]) -> None:
-    page.section("Table 2: UAS").text(
-        "Percent of right heads, all tokens. **CSP**: the perceptron after its last pass. "
-        "**B-WM**: the β that is best on development trees. **Top B-WM**: of the β within "
-        f"{NEAR:g} points of the best there, the one that is best on test. **Test B-WM**: the β "
-        "that is best on test, a bound and no result. Bounds and p are of B-WM against CSP over "
-        "the test sentences, by bootstrap / by randomisation."
-    )
-    heads = [*TABLE, "β", "β of Top", "β of Test", "B-WM − CSP", "p"]
-    for order, several in by_order(results).items():
-        rows: list[list[object]] = []
-        for one in several:
-            picks = [one.picks[title] for title in TABLE]
-            betas = [f"{pick.run.beta:g}" for pick in picks[1:]]
-            cells = one.against("B-WM", "CSP").cells
-            rows.append([one.bank.name, *(pick.test for pick in picks), *betas, *cells])
-        means = [float(np.mean([one.picks[title].test for one in several])) for title in TABLE]
-        rows.append(["average", *means, None, None, None, f"{means[1] - means[0]:+.2f}", None])
-        theirs = their_mean(order)
-        gap = f"{their_gain(order, 'B-WM'):+.2f}"
-        rows.append(["paper, 9 languages", *theirs, None, None, None, gap, None])
-        page.table(["treebank", *heads], rows, f"**{ORDERS[order].capitalize()}.**", align="lr")
-    page.text(
-        "The paper's averages are not all those of its rows: printed for first order are 83.69, "
-        "83.65, 83.77 and 83.79, all 0.77 too high, and for second order 83.35 for Test B-WM, 0.10 "
-        "too high. So the gain of “0.22 % on average” that its text names is 0.13 by the rows, "
-        "which are used here."
-    )
-    with page.details("Table 2 of the paper"):
+    def values(self) -> dict[str, Any]:
+        return super().values() | {"MARGIN": MARGIN, "NEAR": NEAR, "HELD_OUT": HELD_OUT}
+
+    def table_2(self) -> Iterator[Table]:
+        heads = [*TABLE, "β", "β of Top", "β of Test", "B-WM − CSP", "p"]
+        for order, several in self.orders.items():
+            rows: list[list[object]] = []
+            for one in several:
+                picks = [one.picks[title] for title in TABLE]
+                betas = [f"{pick.run.beta:g}" for pick in picks[1:]]
+                cells = one.against("B-WM", "CSP").cells
+                rows.append([one.bank.name, *(pick.test for pick in picks), *betas, *cells])
+            means = [float(np.mean([one.picks[title].test for one in several])) for title in TABLE]
+            rows.append(["average", *means, *[None] * 3, f"{means[1] - means[0]:+.2f}", None])
+            gap = f"{their_gain(order, 'B-WM'):+.2f}"
+            rows.append(["paper, 9 languages", *their_mean(order), *[None] * 3, gap, None])
+            yield Table(["treebank", *heads], rows, _title(order), align="lr")
+
+    def theirs(self) -> Details:
+        tables = []
         for order, table in TABLE_2.items():
             caption = f"{ORDERS[order].capitalize()}; “Average” as printed."
             body = [[name, *cell] for name, cell in table.items()]
-            page.table(["language", *TABLE], body, caption, align="lr")
+            tables.append(Table(["language", *TABLE], body, caption, align="lr"))
+        return Details("Table 2 of the paper", tables)
 
+    def control(self) -> Iterator[Table]:
+        for order, several in self.orders.items():
+            rows: list[list[object]] = []
+            for title in CONTROL:
+                picks = [one.picks[title] for one in several]
+                cells = [cell for pick in picks for cell in (pick.test, _place(pick))]
+                rows.append([title, *cells, float(np.mean([pick.test for pick in picks]))])
+            names = [name for one in several for name in (one.bank.name, "pass")]
+            yield Table(["system", *names, "average"], rows, _title(order), align="lr")
 
-def _control(page: Page, results: Sequence[Results]) -> None:
-    page.section("Is it the learner, or the choice?").text(
-        "B-WM may choose among several models on development trees, and Top and Test B-WM on test "
-        "trees as well; CSP as the paper runs it has one model. Here both may choose: CSP the "
-        "pass after which it stops, B-WM the pass and β, on the same trees and in the same three "
-        "ways. The first cell is UAS on test, the second the pass (and β)."
-    )
-    for order, several in by_order(results).items():
+    def over_treebanks(self) -> Iterator[Table]:
+        for order, several in self.orders.items():
+            rows: list[list[object]] = []
+            for pair in _PAIRS:
+                one = gain(several, *pair)
+                ps = [None if p is None else p_cell(p) for p in (one.p_exact, one.p_t)]
+                cells = pooled(several, *pair).cells if pair in _HONEST else [None, None]
+                points = [f"{value:+.2f}" for value in one.points]
+                rows.append([f"{pair[0]} − {pair[1]}", *points, f"{one.mean:+.2f}", *ps, *cells])
+            names = [one.bank.name for one in several]
+            heads = ["mean", "p, signs", "p, t", "all sentences", "p, sentences"]
+            yield Table(["difference", *names, *heads], rows, _title(order), align="lr")
+
+    def variants(self) -> Iterator[Table]:
+        for order, several in self.orders.items():
+            titles = ("CSP", "B-WM, β 1", *OTHERS)
+            rows = [_variant_row(one, t) for one in several for t in titles if t in one.picks]
+            heads = [*("treebank", "learner", "UAS", "last weights", "over CSP", "p"), *_SHARES]
+            yield Table(heads, rows, _title(order), align="llr")
+
+    def scores(self) -> Table:
         rows: list[list[object]] = []
-        for title in CONTROL:
-            picks = [one.picks[title] for one in several]
-            cells = [cell for pick in picks for cell in (pick.test, _place(pick))]
-            rows.append([title, *cells, float(np.mean([pick.test for pick in picks]))])
-        names = [name for one in several for name in (one.bank.name, "pass")]
-        caption = f"**{ORDERS[order].capitalize()}.**"
-        page.table(["system", *names, "average"], rows, caption, align="lr")
+        for one in self.results:
+            for title in ("CSP", "B-WM", "CSP, pass chosen", "B-WM, pass chosen"):
+                scores = [one.picks[title].score(name) for name in SCORES]
+                rows.append([one.bank.name, ORDERS[one.work.order], title, *scores])
+        return Table(["treebank", "trees", "system", *_HEADS.values()], rows, align="lllr")
+
+    def by_pass(self) -> Iterator[Plot]:
+        """UAS on test trees after every pass: CSP, and B-WM with each β."""
+        for one in self.results:
+            plot = Plot(one.work.title, "pass", "UAS, %")
+            passes = np.arange(1, one.work.passes + 1)
+            for look, run in enumerate(one.runs["B-WM"], 1):
+                plot.line(passes, run.test[0], f"B-WM, β {run.beta:g}", look=look)
+            yield plot.line(passes, one.runs["CSP"][0].test[0], "CSP", True, look=0)
+
+    def by_beta(self) -> Iterator[Plot]:
+        """UAS after the last pass at every β, on development and on test trees."""
+        for one in self.results:
+            plot = Plot(one.work.title, "β", "UAS, %")
+            runs = one.runs["B-WM"]
+            betas, csp = [run.beta for run in runs], one.runs["CSP"][0]
+            for look, part in enumerate(("dev", "test")):
+                plot.line(
+                    betas, [getattr(run, part)[0, -1] for run in runs], f"B-WM, {part}", look=look
+                )
+                plot.hline(float(getattr(csp, part)[0, -1]), f"CSP, {part}")
+            yield plot
+
+    def works(self) -> Table:
+        rows: list[list[object]] = []
+        for one in self.results:
+            work, facts = one.work, one.facts
+            trees = f"{facts['trees']}, {facts['roots']} root{'s' * (facts['roots'] != 'one')}"
+            betas = " ".join(f"{beta:g}" for beta in work.betas)
+            seconds = [float(min(one.runs[key][0].seconds)) for key in ("CSP", "B-WM")]
+            row = [one.bank.name, ORDERS[work.order], trees, facts["lifted"], facts["relations"]]
+            row += [round(facts["heads"], 1), round(facts["recall"], 2), work.passes, betas]
+            rows.append([*row, len(work.others), *(round(value, 2) for value in seconds)])
+        heads = [
+            *("treebank", "order", "trees", "arcs lifted", "relations", "heads a word"),
+            *("right head among them, %", "passes", "β of B-WM", "variants"),
+            *("CSP, CPU s a pass", "B-WM, CPU s a pass"),
+        ]
+        return Table(heads, rows, "Seconds are of the quickest pass.", align="lllr")
+
+    def banks(self) -> Table:
+        rows = [[bank.name, bank.about] for bank in self.plan.banks]
+        return Table(["treebank", "what it is"], rows, align="ll")
+
+    def runs(self) -> Table:
+        rows = [
+            [
+                *(one.bank.name, ORDERS[one.work.order], key, f"{run.beta:g}"),
+                *(float(run.dev[0, -1]), float(run.test[0, -1])),
+                *(int(run.mistakes[0]), int(run.mistakes[-1])),
+            ]
+            for one in self.results
+            for key, runs in one.runs.items()
+            for run in runs
+        ]
+        heads = ["treebank", "trees", "learner", "β", "dev", "test", "wrong, first pass", "last"]
+        return Table(heads, rows, align="lllr")
+
+    def signatures(self) -> Code:
+        runs = (run for one in self.results for runs in one.runs.values() for run in runs)
+        return Code("\n".join(dict.fromkeys(run.signature for run in runs)))
+
+
+def _title(order: int) -> str:
+    return f"**{ORDERS[order].capitalize()}.**"
 
 
 def _place(pick: Pick) -> str:
     beta = f", β {pick.run.beta:g}" if pick.run.beta else ""
     return f"{pick.place + 1}{beta}"
-
-
-def _over_treebanks(page: Page, results: Sequence[Results]) -> None:
-    page.section("Over treebanks and over sentences").text(
-        "Differences of UAS on single treebanks, and tests over them: an exact randomisation of "
-        "signs, which with n treebanks gives no p below 2/2ⁿ, and Student's t. Few treebanks "
-        "show little. Over the sentences of all treebanks together differences are surer, but "
-        "say nothing of other treebanks; where something was chosen on test, they would say "
-        "nothing at all, and are left out."
-    )
-    for order, several in by_order(results).items():
-        rows: list[list[object]] = []
-        for pair in _PAIRS:
-            one = gain(several, *pair)
-            ps = [_p(one.p_exact), _p(one.p_t)]
-            cells = pooled(several, *pair).cells if pair in _HONEST else [None, None]
-            points = [f"{value:+.2f}" for value in one.points]
-            rows.append([f"{pair[0]} − {pair[1]}", *points, f"{one.mean:+.2f}", *ps, *cells])
-        names = [one.bank.name for one in several]
-        heads = ["mean", "p, signs", "p, t", "all sentences", "p, sentences"]
-        caption = f"**{ORDERS[order].capitalize()}.**"
-        page.table(["difference", *names, *heads], rows, caption, align="lr")
-
-
-def _variants(page: Page, results: Sequence[Results]) -> None:
-    page.section("Other weights γ and other sets JJ").text(
-        "One run each with β = 1, nothing chosen, after the last pass. A uses violating mixtures "
-        "only, B all; WM weighs by margin, WMR by its rank. Checked: where the weighted mixture "
-        "as a whole does not violate (condition 2), the perceptron's update takes its place; the "
-        "paper did not check. Errors: one set for each wrong word, which changes the ranks of "
-        "WMR, but nothing of WM. Runs: one set for each unbroken run of wrong words. Segments: "
-        "every stretch of words. Shares are of all updates."
-    )
-    for order, several in by_order(results).items():
-        rows: list[list[object]] = []
-        for one in several:
-            for title in ("CSP", "B-WM, β 1", *OTHERS):
-                if title in one.picks:
-                    rows.append(_variant_row(one, title))
-        heads = [*("treebank", "learner", "UAS", "last weights", "over CSP", "p"), *_SHARES]
-        page.table(heads, rows, f"**{ORDERS[order].capitalize()}.**", align="llr")
 
 
 _SHARES = {
@@ -272,121 +288,3 @@ def _variant_row(one: Results, title: str) -> list[object]:
     mistakes = max(1, int(pick.run.counts[MISTAKES]))
     shares = [f"{pick.run.counts[kind] / mistakes:.1%}" for kind in _SHARES.values()]
     return [*row, *one.against(title, "CSP").cells, *shares]
-
-
-def _scores(page: Page, results: Sequence[Results]) -> None:
-    page.section("With relations, and without punctuation").text(
-        "The same models by other scores: LAS counts a head only with its relation; “no punct.” "
-        "leaves out words of which every character is punctuation."
-    )
-    rows: list[list[object]] = []
-    for one in results:
-        for title in ("CSP", "B-WM", "CSP, pass chosen", "B-WM, pass chosen"):
-            pick = one.picks[title]
-            scores = [pick.score(name) for name in SCORES]
-            rows.append([one.bank.name, ORDERS[one.work.order], title, *scores])
-    page.table(["treebank", "trees", "system", *_HEADS.values()], rows, align="lllr")
-
-
-def by_pass(one: Results) -> Plot:
-    """UAS on test trees after every pass: CSP, and B-WM with each β."""
-    plot = Plot(one.work.title, "pass", "UAS, %")
-    passes = np.arange(1, one.work.passes + 1)
-    for look, run in enumerate(one.runs["B-WM"], 1):
-        plot.line(passes, run.test[0], f"B-WM, β {run.beta:g}", look=look)
-    return plot.line(passes, one.runs["CSP"][0].test[0], "CSP", True, look=0)
-
-
-def by_beta(one: Results) -> Plot:
-    """UAS after the last pass at every β, on development and on test trees."""
-    plot = Plot(one.work.title, "β", "UAS, %")
-    runs = one.runs["B-WM"]
-    betas, csp = [run.beta for run in runs], one.runs["CSP"][0]
-    for look, part in enumerate(("dev", "test")):
-        plot.line(betas, [getattr(run, part)[0, -1] for run in runs], f"B-WM, {part}", look=look)
-        plot.hline(float(getattr(csp, part)[0, -1]), f"CSP, {part}")
-    return plot
-
-
-def _figures(page: Page, results: Sequence[Results]) -> None:
-    page.section("UAS by pass").text(
-        "Averaged weights on test trees, all tokens. **Axes do not start at 0.**"
-    )
-    page.figures([by_pass(one) for one in results])
-    page.section("UAS by β").text("After the last pass. **Axes do not start at 0.**")
-    page.figures([by_beta(one) for one in results])
-
-
-def _setup(page: Page, results: Sequence[Results], plan: Plan) -> None:
-    page.section("How it was done").text(
-        "One parser for both learners: the same features, arcs, search and relations; only the "
-        "update differs. Trees of a treebank may have crossing arcs if over 5 % of its training "
-        "sentences do; else crossing arcs of the training trees are lifted. Trees of second order "
-        "have siblings and grandparents, among at most ten heads a word that a small first-order "
-        "model leaves. Training starts at zero and takes the sentences in the order of the file, "
-        "a fixed number of times; the average of all weights is scored, as in TurboParser. "
-        f"Where a treebank has no development trees, {HELD_OUT:.0%} of the training sentences, "
-        "drawn by a fixed seed, are held out, and neither learner trains on them."
-        "\n\n"
-        "A position of SWVP is a word, its label there the head and the relation. A mixture of "
-        "two trees need not be a tree: it is scored by its parts all the same. Where all margins "
-        "are zero all mixtures weigh the same; WMR is divided by its sum, and rank 0 is the "
-        "largest margin."
-    )
-    page.text(
-        "**The paper does not say** which β were tried on trees (we take it that they are those "
-        "of the chains, 0.5 to 5), how many passes were made, whether weights were averaged, "
-        "whether relations were learned, whether punctuation counts (in CoNLL-2007 it does), "
-        "whether CSP was trained on the development sentences too, and what a mixture that is no "
-        "tree scores. **Left out to save time:** most values of β, more where a treebank is "
-        "large or trees are of second order; choosing β for variants other than B-WM; more "
-        "passes; other orders of the sentences, so that chance by order is not measured."
-    )
-    rows: list[list[object]] = []
-    for one in results:
-        work, facts = one.work, one.facts
-        trees = f"{facts['trees']}, {facts['roots']} root{'s' * (facts['roots'] != 'one')}"
-        betas = " ".join(f"{beta:g}" for beta in work.betas)
-        seconds = [float(min(one.runs[key][0].seconds)) for key in ("CSP", "B-WM")]
-        rows.append(
-            [
-                *(one.bank.name, ORDERS[work.order], trees, facts["lifted"], facts["relations"]),
-                *(round(facts["heads"], 1), round(facts["recall"], 2), work.passes, betas),
-                *(len(work.others), *(round(value, 2) for value in seconds)),
-            ]
-        )
-    heads = [
-        *("treebank", "order", "trees", "arcs lifted", "relations", "heads a word"),
-        *("right head among them, %", "passes", "β of B-WM", "variants"),
-        *("CSP, CPU s a pass", "B-WM, CPU s a pass"),
-    ]
-    page.table(heads, rows, "Seconds are of the quickest pass.", align="lllr")
-    page.table(
-        ["treebank", "what it is"], [[bank.name, bank.about] for bank in plan.banks], align="ll"
-    )
-
-
-def _details(page: Page, results: Sequence[Results]) -> None:
-    page.section("Every run")
-    with page.details("UAS after the last pass, and mistakes"):
-        rows = [
-            [
-                *(one.bank.name, ORDERS[one.work.order], key, f"{run.beta:g}"),
-                *(float(run.dev[0, -1]), float(run.test[0, -1])),
-                *(int(run.mistakes[0]), int(run.mistakes[-1])),
-            ]
-            for one in results
-            for key, runs in one.runs.items()
-            for run in runs
-        ]
-        heads = ["treebank", "trees", "learner", "β", "dev", "test", "wrong, first pass", "last"]
-        page.table(heads, rows, align="lllr")
-    with page.details("Signatures of the learners"):
-        signatures = dict.fromkeys(
-            run.signature for one in results for runs in one.runs.values() for run in runs
-        )
-        page.code("\n".join(signatures))
-
-
-def _p(value: float | None) -> str | None:
-    return None if value is None else p_text(value).removeprefix("= ")

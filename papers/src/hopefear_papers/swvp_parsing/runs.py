@@ -18,7 +18,7 @@ from hopefear.training.decoders.trees import TreeDecoder
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.predictors import Predictor
 from hopefear_papers.claims import Difference, Tests, compare
-from hopefear_papers.frame import Call, Entrant, KeptRuns, Tell, learn
+from hopefear_papers.frame import Call, Entrant, KeptRuns, Tell, learn, violations
 from hopefear_papers.swvp_parsing.plan import (
     BWM,
     CSP,
@@ -85,7 +85,7 @@ def run(problem: Problem, entrant: Entrant, beta: float, passes: int) -> Run:
         np.array(right),
         np.array(seconds),
         np.array(mistakes),
-        _counts(trainer),
+        violations(trainer),
     )
 
 
@@ -105,14 +105,6 @@ def scores(data: TreeDataset, rows: np.ndarray) -> list[float]:
     metric = Dependencies(labelled=bool(data.labels))
     values = metric.scores(rows.sum(axis=0))
     return [float(values[name]) for name in SCORES if name in values]
-
-
-def _counts(trainer: OnlineTrainer) -> np.ndarray:
-    """What the loss wrote down about its updates."""
-    work = trainer._work
-    assert work is not None
-    counts: np.ndarray = work.pad.counts.copy()
-    return counts
 
 
 class Pick(NamedTuple):

@@ -193,7 +193,6 @@ def pooled(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> Compari
     return paired_bootstrap(Accuracy(), ours, theirs, "accuracy", replicates=2000, seed=1)
 
 
-PLACE = "setting"
 RATIO = 1.5  # of deviations
 Datasets = Sequence[Dataset]
 Cells = Mapping[str, Cell]

@@ -13,7 +13,7 @@ from hopefear.core.learner import Learner
 from hopefear.training.decoders.chains import ChainDecoder
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.predictors import LinearPredictor
-from hopefear_papers.frame import Call, learn
+from hopefear_papers.frame import Call, learn, violations
 from hopefear_papers.swvp_synthetic.plan import (
     AVERAGED,
     CHECKED,
@@ -61,7 +61,7 @@ def train(problem: Problem, learner: Learner, passes: int, beta: float = 0.0) ->
             right[kept] = hits[problem.n_dev :].sum(axis=1)
         if mistakes[-1] == 0:
             break
-    return Run(beta, dev, test, right, np.array(mistakes), _counts(trainer))
+    return Run(beta, dev, test, right, np.array(mistakes), violations(trainer))
 
 
 def _hits(problem: Problem, weights: np.ndarray) -> np.ndarray:
@@ -69,14 +69,6 @@ def _hits(problem: Problem, weights: np.ndarray) -> np.ndarray:
     rows = problem.rest.rows
     hits = ChainDecoder(problem.structure, LinearPredictor(weights)).predict(rows) == rows.labels
     return hits.reshape(len(problem.rest), -1)
-
-
-def _counts(trainer: OnlineTrainer) -> np.ndarray:
-    """What the loss wrote down about its updates."""
-    work = trainer._work
-    assert work is not None
-    counts: np.ndarray = work.pad.counts.copy()
-    return counts
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,6 @@ PEERS: dict[str, dict[str, Peer]] = {
 MARGIN = 0.5  # points of BLEU within which two tuners count as equally good
 as_good = partial(not_worse, margin=MARGIN)
 alike = partial(within, margin=MARGIN)
-PLACE = ""
 FAR = 5.0  # points of BLEU below the oracle that count as far from it
 SLOWER = 10.0  # times the CPU seconds of another tuner that count as no longer suitable
 SHORTEST = 0.05  # CPU seconds below which times are noise

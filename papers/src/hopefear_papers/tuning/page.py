@@ -1,8 +1,8 @@
-"""The page: verdicts first, then tables of all tuners and BLEU by round."""
+"""The page: verdicts first, then every part of the comparison, what MIRA chooses, and times."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.logistic import Logistic
-from hopefear.report import Page
 from hopefear.report.plot import Plot
-from hopefear_papers.claims import Verdict, p_text, tally, verdict_section
+from hopefear_papers import pages
+from hopefear_papers.claims import p_cell, tally
 from hopefear_papers.frame import Call
+from hopefear_papers.pages import Block, Details, Heading, Table
 from hopefear_papers.translations import METRIC
 from hopefear_papers.tuning.claims import DRAWN, FEATURES, MARGIN, NOT_THEIRS, PEERS, SOURCE
 from hopefear_papers.tuning.plan import (
@@ -30,8 +31,6 @@ from hopefear_papers.tuning.plan import (
 from hopefear_papers.tuning.runs import Result, Results, best_so_far
 
 WHERE = (VAL, *TESTS)
-TITLE = "Tuners of translation weights, compared"
-PAPER = "Large-scale Discriminative Training (slides): Performance Comparison"
 _FIXED = {"start": "untuned", "decoder": "decoder's first", "oracle": "oracle"}
 _PAIRS = [(toward, away) for toward in TOWARD for away in AWAY]
 SHOWN = ("mert", "kbmira", "mira", "pro-slow", "pro", "rampion", "ssvm", "risk", "expected-bleu")
@@ -140,102 +139,168 @@ def times(results: Results, parts: Sequence[Part]) -> Plot:
     return plot
 
 
-def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) -> None:
-    _verdicts(page, verdicts, call)
-    for part in call.plan.parts:
-        _part(page, results, part)
-        if part.key == "dense":
-            _choices(page, results)
-    _time(page, results)
-    _losses(page)
-    _setup(page, results)
+class Report(pages.Report):
+    """Tables and plots of the page."""
 
+    results: Results
+    plan: Plan
+    ours = (DRAWN, NOT_THEIRS)
 
-def _losses(page: Page) -> None:
-    """What the slides draw under "a comparison of the loss function"."""
-    page.section("Surrogate losses").text(
-        "The slides put the direct loss beside losses that bound it, by the margin M of the oracle "
-        "over the prediction, for a cost of 1. They call the hinge the tightest convex one. That "
-        "holds among losses that grow no faster than it: for 0 < ε < 1, max(0, 1 − M/ε) is convex, "
-        "bounds the direct loss, and is below the hinge where 0 < M < 1 and above it where M < 0."
-    )
-    margins = np.linspace(-2.0, 3.0, 101)
-    curves: dict[str, Any] = {
-        "direct loss": (margins <= 0.0).astype(float),
-        "hinge (MIRA)": [Hinge().value(m) for m in margins],
-        "log loss, base 2": [Logistic(base=2.0).value(m) for m in margins],
-        "exponential": [min(4.0, Exponential().value(m)) for m in margins],
-        "perceptron": np.maximum(0.0, -margins),
-        "ramp": np.clip(1.0 - margins, 0.0, 2.0),
-    }
-    plot = Plot("losses by margin", "margin M", "loss")
-    for look, (title, values) in enumerate(curves.items()):
-        plot.line(margins, values, title, dashed=look == 0, look=look)
-    page.figures([plot])
+    def values(self) -> dict[str, Any]:
+        drawn = [v for v in self.all_verdicts if v.claim.startswith(DRAWN)]
+        said = [v for v in self.all_verdicts if not v.claim.startswith((DRAWN, NOT_THEIRS))]
+        return super().values() | {
+            "said": tally(said, ""),
+            "drawn": tally(drawn, ""),
+            "n_drawn": len(drawn),
+            "FEATURES": FEATURES,
+            "MARGIN": MARGIN,
+        }
 
+    def verdicts(self) -> Iterator[Block]:
+        rows = [[v.claim, v.verdict, v.evidence] for v in self.all_verdicts]
+        yield Table(["claim", "verdict", "evidence"], rows, "Verdicts.", align="l")
 
-def _verdicts(page: Page, verdicts: Sequence[Verdict], call: Call) -> None:
-    drawn = [v for v in verdicts if v.claim.startswith(DRAWN)]
-    said = [v for v in verdicts if not v.claim.startswith((DRAWN, NOT_THEIRS))]
-    verdict_section(
-        page,
-        call.note,
-        f"Of {len(said)} checks of what the slides say in words {tally(said, '')}. They also draw "
-        f"curves for {FEATURES['dense']} and {FEATURES['extended']:,} features of another system, "
-        f"without numbers; of {len(drawn)} checks of what those compare {tally(drawn, '')}. How a "
-        "word becomes a check, and every margin, is ours. That our MERT refuses more than a "
-        "thousand features is a limit of the library and counts nowhere. Two tuners are compared "
-        f"on both test sets together, {len(call.plan.seeds)} seeds pooled. One is better when a "
-        "paired bootstrap and approximate randomisation over sentences both give p < 0.05; “as "
-        f"good” means that the 95 % interval of the difference stays above −{MARGIN:g} BLEU, "
-        f"“about as good” that it stays within {MARGIN:g} on both sides. Nothing is "
-        "corrected for the number of checks.",
-    )
-    rows = [[v.claim, v.verdict, v.evidence] for v in verdicts]
-    page.table(["claim", "verdict", "evidence"], rows, "Verdicts.", align="l")
+    def parts(self) -> Iterator[Block]:
+        for part in self.plan.parts:
+            yield from self.part(part)
+            if part.key == "dense":
+                yield from self.choices()
 
-
-def _part(page: Page, results: Results, part: Part) -> None:
-    lists, candidates = results.lists[part.tuned_on]
-    page.section(part.title).text(
-        f"{results.features[part.key]:,} features; tuned on {part.tuned_on} ({lists:,} lists, "
-        f"{candidates:,} candidates) from the weights of an untuned Moses. "
-        + (
-            f"{VAL} is held out: it chooses parameters where there is a grid, and rounds; HOLS "
-            "takes its steps on it, so that its BLEU there is not that of unseen lists. "
-            if part.held_out
-            else "Rounds, and parameters where there is a grid, are chosen on the tuning lists. "
+    def part(self, part: Part) -> Iterator[Block]:
+        """One section: every tuner of a part."""
+        results = self.results
+        lists, candidates = results.lists[part.tuned_on]
+        yield Heading(part.title)
+        yield (
+            f"{results.features[part.key]:,} features; tuned on {part.tuned_on} ({lists:,} lists, "
+            f"{candidates:,} candidates) from the weights of an untuned Moses. "
+            + (
+                f"{VAL} is held out: it chooses parameters where there is a grid, and rounds; HOLS "
+                "takes its steps on it, so that its BLEU there is not that of unseen lists. "
+                if part.held_out
+                else "Rounds, and parameters where there is a grid, are chosen on the tuning "
+                "lists. "
+            )
+            + "Tests were looked at after each round, and nothing was chosen by them. BLEU: mean, "
+            "and range over seeds. p against the decoder's first candidates on both tests. "
+            f"{SOURCE}: beside ours where there is such a tool."
         )
-        + "Tests were looked at after each round, and nothing was chosen by them. BLEU: mean, and "
-        f"range over seeds. p against the decoder's first candidates on both tests. {SOURCE}: "
-        "beside ours where there is such a tool."
-    )
-    peers = PEERS.get(part.key, {})
-    rows: list[list[object]] = []
-    for way, title in _FIXED.items():
-        scores = (f"{results.fixed[way][where]:.2f}" for where in WHERE)
-        rows.append([title, *scores, *[None] * 6, _peer(peers, way)])
-    tuners = [r for r in results.results[part.key].values() if not r.entry.key.startswith("mira-")]
-    for result in sorted(tuners, key=_order):
-        rows.append(_row(results, result, _peer(peers, result.entry.key)))
-    page.table(
-        [
-            *("tuner", *WHERE, "tests − decoder", "p", "CPU s", "rounds", "kept", "NNZ"),
-            "peer: val, 2016, 2017; CPU s",
-        ],
-        rows,
-        f"**{part.title}**, by BLEU on {VAL}.",
-        align="lr",
-    )
-    for result in tuners:
-        if result.refused:
-            page.text(f"{result.entry.title} refuses: {result.refused}")
-    page.text("**Axes do not start at 0.** Shades: range over seeds.")
-    page.figures(by_round(results, part))
-    trials = [[r.entry.title, _text(t.params), t.val] for r in tuners for t in r.trials]
-    if trials:
-        with page.details("Grids"):
-            page.table(["tuner", "parameters", VAL], trials, "One seed each.", align="llr")
+        peers = PEERS.get(part.key, {})
+        rows: list[list[object]] = []
+        for way, title in _FIXED.items():
+            scores = (f"{results.fixed[way][where]:.2f}" for where in WHERE)
+            rows.append([title, *scores, *[None] * 6, _peer(peers, way)])
+        tuners = [r for r in results.results[part.key].values() if _has_row(r)]
+        for result in sorted(tuners, key=_order):
+            rows.append(_row(results, result, _peer(peers, result.entry.key)))
+        heads = ["tuner", *WHERE, "tests − decoder", "p", "CPU s", "rounds", "kept", "NNZ"]
+        yield Table(
+            [*heads, "peer: val, 2016, 2017; CPU s"],
+            rows,
+            f"**{part.title}**, by BLEU on {VAL}.",
+            align="lr",
+        )
+        for result in tuners:
+            if result.refused:
+                yield f"{result.entry.title} refuses: {result.refused}"
+        yield "**Axes do not start at 0.** Shades: range over seeds."
+        yield by_round(results, part)
+        trials = [[r.entry.title, _text(t.params), t.val] for r in tuners for t in r.trials]
+        if trials:
+            table = Table(["tuner", "parameters", VAL], trials, "One seed each.", align="llr")
+            yield Details("Grids", [table])
+
+    def choices(self) -> Iterator[Block]:
+        """A section on what MIRA hopes for and fears."""
+        results, keys = self.results, [choice_key("hope", "fear", c) for c in CORPORA]
+        if not any(results.has(("dense", key)) for key in keys):
+            return
+        yield Heading("MIRA: what to hope for, what to fear, and BLEU in a context")
+        yield (
+            "Toward hope (score − cost) or the oracle (least cost), away from fear (score + cost), "
+            "the prediction (highest score) or the worst (highest cost); costs by smoothed BLEU of "
+            "single sentences, or of a pseudo-corpus that remembers 0.9 or 0.999 of itself. C is "
+            f"chosen on {VAL} for each. * marks p < 0.05 against hope and fear of the same column."
+        )
+        for where in WHERE:
+            rows = []
+            for toward, away in _PAIRS:
+                row: list[object] = [f"{toward} / {away}"]
+                for corpus in CORPORA:
+                    ours, other = (
+                        ("dense", choice_key(*pair, corpus)) for pair in (_PAIRS[0], (toward, away))
+                    )
+                    if not results.has(other):
+                        row.append(None)
+                        continue
+                    better = other != ours and results.against(ours, other).significant
+                    scores = mean_range(results.of(*other).scores(where))
+                    row.append(scores + ("*" if better and where != VAL else ""))
+                rows.append(row)
+            caption = f"**{where}**; tests are compared together."
+            yield Table(["toward / away", *CORPORA], rows, caption, "lrrr")
+        yield Heading("Parameters and differences", 3)
+        rows = []
+        for pair in _PAIRS:
+            tuners = [("dense", choice_key(*pair, corpus)) for corpus in CORPORA]
+            texts = (_text(_gridded(results.of(*t))) if results.has(t) else None for t in tuners)
+            rows.append([" / ".join(pair), *texts])
+        yield Details(
+            "C that was chosen", [Table(["toward / away", *CORPORA], rows, "", align="l")]
+        )
+
+    def times(self) -> Plot:
+        return times(self.results, self.plan.parts)
+
+    def time_table(self) -> Details:
+        rows: list[list[object]] = []
+        for part in self.plan.parts:
+            for result in self.results.results[part.key].values():
+                if not result.refused and _has_row(result):
+                    each = float(np.mean([run.each for run in result.runs]))
+                    rows.append([part.title, result.entry.title, result.seconds, each])
+        heads = ["part", "tuner", "CPU s", "s, quickest round (wall)"]
+        return Details("Table", [Table(heads, rows, "Means over seeds.")])
+
+    def losses(self) -> list[Plot]:
+        """What the slides draw under "a comparison of the loss function"."""
+        margins = np.linspace(-2.0, 3.0, 101)
+        curves: dict[str, Any] = {
+            "direct loss": (margins <= 0.0).astype(float),
+            "hinge (MIRA)": [Hinge().value(m) for m in margins],
+            "log loss, base 2": [Logistic(base=2.0).value(m) for m in margins],
+            "exponential": [min(4.0, Exponential().value(m)) for m in margins],
+            "perceptron": np.maximum(0.0, -margins),
+            "ramp": np.clip(1.0 - margins, 0.0, 2.0),
+        }
+        plot = Plot("losses by margin", "margin M", "loss")
+        for look, (title, values) in enumerate(curves.items()):
+            plot.line(margins, values, title, dashed=look == 0, look=look)
+        return [plot]
+
+    def sizes(self) -> dict[str, object]:
+        results, plan = self.results, self.plan
+        lists = results.lists.items()
+        return (
+            {f"{name}: lists, candidates": f"{a:,}, {b:,}" for name, (a, b) in lists}
+            | {f"features, {part.key}": results.features[part.key] for part in plan.parts}
+            | {"seeds": list(plan.seeds), "draws of each test": plan.replicates}
+        )
+
+    def signatures(self) -> Details:
+        tuners = [
+            [part.key, r.entry.title, r.runs[0].signature]
+            for part in self.plan.parts
+            for r in self.results.results[part.key].values()
+        ]
+        table = Table(["part", "tuner", "signature"], tuners, align="l")
+        return Details("Signatures", [table])
+
+
+def _has_row(result: Result) -> bool:
+    """Whether a tuner has a row of its own: choices of MIRA have a table."""
+    return not result.entry.key.startswith("mira-")
 
 
 def _order(result: Result) -> float:
@@ -250,7 +315,7 @@ def _row(results: Results, result: Result, peer: str | None) -> list[object]:
         return [title, *["refuses"] * len(WHERE), *[None] * 6, peer]
     difference = results.against((result.part, result.entry.key), ("fixed", "decoder"))
     scores = (mean_range(result.scores(where)) for where in WHERE)
-    test = [difference.gap, p_text(difference.p).removeprefix("= "), f"{result.seconds:.2f}"]
+    test = [difference.gap, p_cell(difference.p), f"{result.seconds:.2f}"]
     rounds = max(len(run.rounds["train"]) for run in result.runs)
     nnz = f"{np.mean([run.nnz for run in result.runs]):,.0f}"
     return [title, *scores, *test, rounds, ", ".join(str(r.kept) for r in result.runs), nnz, peer]
@@ -264,78 +329,8 @@ def _peer(peers: Mapping[str, Any], key: str) -> str | None:
     return f"{scores}; {peer.seconds}" if peer.seconds else scores
 
 
-def _choices(page: Page, results: Results) -> None:
-    if not any(results.has(("dense", choice_key("hope", "fear", corpus))) for corpus in CORPORA):
-        return
-    page.section("MIRA: what to hope for, what to fear, and BLEU in a context").text(
-        "Toward hope (score − cost) or the oracle (least cost), away from fear (score + cost), the "
-        "prediction (highest score) or the worst (highest cost); costs by smoothed BLEU of single "
-        "sentences, or of a pseudo-corpus that remembers 0.9 or 0.999 of itself. C is chosen on "
-        f"{VAL} for each. * marks p < 0.05 against hope and fear of the same column."
-    )
-    for where in WHERE:
-        rows = []
-        for toward, away in _PAIRS:
-            row: list[object] = [f"{toward} / {away}"]
-            for corpus in CORPORA:
-                ours, other = (
-                    ("dense", choice_key(*pair, corpus)) for pair in (_PAIRS[0], (toward, away))
-                )
-                if not results.has(other):
-                    row.append(None)
-                    continue
-                better = other != ours and results.against(ours, other).significant
-                scores = mean_range(results.of(*other).scores(where))
-                row.append(scores + ("*" if better and where != VAL else ""))
-            rows.append(row)
-        page.table(
-            ["toward / away", *CORPORA], rows, f"**{where}**; tests are compared together.", "lrrr"
-        )
-    page.section("Parameters and differences", 3)
-    with page.details("C that was chosen"):
-        rows = []
-        for pair in _PAIRS:
-            tuners = [("dense", choice_key(*pair, corpus)) for corpus in CORPORA]
-            texts = (_text(_gridded(results.of(*t))) if results.has(t) else None for t in tuners)
-            rows.append([" / ".join(pair), *texts])
-        page.table(["toward / away", *CORPORA], rows, align="l")
-
-
 def _gridded(result: Result) -> dict[str, Any]:
     return {k: v for k, v in result.params.items() if k in result.entry.grid}
-
-
-def _time(page: Page, results: Results) -> None:
-    page.section("Time").text(
-        "CPU seconds of one run, all rounds, looks at the tests taken off. Rounds of online tuners "
-        "are passes; those of MERT are starts; that of PRO draws its pairs anew."
-    )
-    page.plot(times(results, results.plan.parts))
-    rows: list[list[object]] = []
-    for part in results.plan.parts:
-        for result in results.results[part.key].values():
-            if not result.refused and not result.entry.key.startswith("mira-"):
-                each = float(np.mean([run.each for run in result.runs]))
-                rows.append([part.title, result.entry.title, result.seconds, each])
-    heads = ["part", "tuner", "CPU s", "s, quickest round (wall)"]
-    with page.details("Table"):
-        page.table(heads, rows, "Means over seeds.")
-
-
-def _setup(page: Page, results: Results) -> None:
-    page.section("Setting")
-    page.keyvalues(
-        {f"{name}: lists, candidates": f"{a:,}, {b:,}" for name, (a, b) in results.lists.items()}
-        | {f"features, {part.key}": results.features[part.key] for part in results.plan.parts}
-        | {"seeds": list(results.plan.seeds), "draws of each test": results.plan.replicates}
-    )
-    tuners = [
-        [part.key, r.entry.title, r.runs[0].signature]
-        for part in results.plan.parts
-        for r in results.results[part.key].values()
-    ]
-    with page.details("Signatures"):
-        page.table(["part", "tuner", "signature"], tuners, align="l")
 
 
 def _text(params: Mapping[str, Any]) -> str:

@@ -48,7 +48,6 @@ TIME_RATIO = {"hinge": 0.897, "log": 0.872}  # CPU time of voted RDA, as a share
 SETTINGS = "hinge: η = 0.05, λ = 1e-5; log: η = 1000, λ = 1e-4"
 
 
-PLACE = "problem"
 as_good = partial(not_worse, margin=MARGIN)
 swings_more = partial(clearly_more, ratio=SWING)  # ten passes give deviations to a quarter
 

@@ -1,6 +1,6 @@
 """What Gao, Xiao, Xu and He report (parse reranking, section 22), judged on test lists and folds.
 
-The thresholds were set before any test list was looked at; docs/experiments/vrda-reranking.md says
+The thresholds were set before any test list was looked at; papers/docs/vrda-reranking.md says
 which checks were put differently after the first run.
 """
 
@@ -70,7 +70,6 @@ def settled(trail: Trail, room: float) -> int:
     return int(trail.samples[min(away[-1] + 1, trail.samples.size - 1)]) if away.size else 0
 
 
-PLACE = "where"
 PLACES = ("test", "folds")
 MARGIN = 0.5  # points of F within which two models count as equally good
 as_good = partial(not_worse, margin=MARGIN)

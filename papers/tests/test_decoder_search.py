@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from doc_pages import links_lead_somewhere, text_of
 from example_decoder import FOLDER, phrasal
-from places import DATA
+from places import DATA, ROOT
 from snippets import command_is_understood
 
 from hopefear.data.moses.reading import read_moses
@@ -27,6 +27,7 @@ from hopefear.translation.task import tune
 from hopefear.translation.weights import Weights
 
 pytestmark = pytest.mark.interpreted
+TOY = ROOT / "examples" / "decoder" / "data"
 
 arpa = phrasal("arpa")
 decoding = phrasal("decoding")
@@ -258,9 +259,9 @@ def toy(tmp_path_factory):
     """A system estimated from the toy sentences of the small decoder."""
     folder = tmp_path_factory.mktemp("toy")
     for side in ("de", "en"):
-        lines = (FOLDER / "data" / f"test.{side}").read_text("utf-8").splitlines()[:40]
+        lines = (TOY / f"test.{side}").read_text("utf-8").splitlines()[:40]
         (folder / f"train.{side}").write_text("\n".join(lines) + "\n", "utf-8")
-        lines = (FOLDER / "data" / f"dev.{side}").read_text("utf-8").splitlines()[:4]
+        lines = (TOY / f"dev.{side}").read_text("utf-8").splitlines()[:4]
         (folder / f"dev.{side}").write_text("\n".join(lines) + "\n", "utf-8")
     sides = "--source", folder / "train.de", "--target", folder / "train.en"
     run("estimate.py", *sides, "--out", folder / "model", "--order", 3)
@@ -332,7 +333,7 @@ def test_rounds_of_tuning_are_drawn(toy):
 def test_commands_of_the_page_are_understood():
     values: dict[str, str] = {}
     commands = []
-    for line in text_of("docs/experiments/decoder.md").splitlines():
+    for line in text_of("papers/docs/decoder.md").splitlines():
         for name, value in sorted(values.items(), reverse=True):
             line = line.replace(f"${name}", value)
         if found := re.fullmatch(r'    ([A-Z]+)="?([^"]*)"?', line):
@@ -342,7 +343,7 @@ def test_commands_of_the_page_are_understood():
     assert len(commands) == 7
     for command in commands:
         command_is_understood(command)
-    links_lead_somewhere("experiments/decoder.md")
+    links_lead_somewhere("../papers/docs/decoder.md")
 
 
 @pytest.mark.slow

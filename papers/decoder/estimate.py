@@ -1,6 +1,6 @@
 """Estimate a translation system from parallel text: alignments, phrases, a language model.
 
-Run: python examples/decoder/estimate.py --source train.de.gz --target train.en.gz --out model
+Run: python papers/decoder/estimate.py --source train.de.gz --target train.en.gz --out model
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How weights of every round of tuning do on other sentences: a table and figures.
 
-Run: python examples/decoder/curves.py --model model --runs runs/* --test 2016 t.de t.en --out out
+Run: python papers/decoder/curves.py --model model --runs runs/* --test 2016 t.de t.en --out out
 """
 
 from __future__ import annotations

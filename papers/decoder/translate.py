@@ -1,6 +1,6 @@
 """Translate sentences with a phrase table of Moses and an ARPA language model, N-best lists out.
 
-Run: python examples/decoder/translate.py --model model --input val.de.gz --nbest 100
+Run: python papers/decoder/translate.py --model model --input val.de.gz --nbest 100
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from hopefear_papers import EXPERIMENTS
 from hopefear_papers.frame import Experiment, KeptRuns
 from hopefear_papers.sapo import claims, plan, runs
 from hopefear_papers.sapo.claims import exponent, fall, late_growth, swing
-from hopefear_papers.sapo.networks import ENCODERS
 from hopefear_papers.sapo.plan import (
     AVERAGED,
     CRF,
@@ -33,7 +32,7 @@ from hopefear_papers.sapo.plan import (
     find_problems,
 )
 from hopefear_papers.sapo.runs import Results, Trial, compare_counts, measure_task
-from hopefear_papers.sapo.settings import Run, Setting, run
+from hopefear_papers.sapo.settings import ENCODERS, Run, Setting, run
 
 WORDS = {"agrees", "disagrees", "not shown"}
 TINY = replace(
