@@ -27,7 +27,7 @@ if INTERPRETED:  # hashes go round; compiled, they do so without a warning
 T = TypeVar("T", bound=type)
 
 _SIGNATURES: dict[str, tuple[str, ...]] = {}
-_NUMBERS = {"float": float, "int": int, "bool": bool}
+_NUMBERS = {kind.__name__: kind for kind in (float, int, bool)}
 # No fastmath: reordered sums become gather instructions, which measured slower (docs/design.md),
 # and strict arithmetic makes compiled and interpreted runs agree. Methods are inlined by force: a
 # call with named tuples of arrays costs more than the work most methods do.
@@ -85,13 +85,13 @@ def _helper_options() -> dict[str, Any]:
 
 
 def required(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark an interface method that every component must write itself."""
+    """Marks an interface method that every component must write itself."""
     method.__required__ = True  # type: ignore[attr-defined]
     return method
 
 
 def interface(cls: T) -> T:
-    """Make every public method of ``cls`` callable on its components inside kernels.
+    """Makes every public method of ``cls`` callable on its components inside kernels.
 
     Method bodies in the interface are defaults. One method name has one signature, library-wide.
     """
@@ -106,7 +106,7 @@ def interface(cls: T) -> T:
 
 
 def component(*interfaces: type) -> Callable[[T], T]:
-    """Check a NamedTuple class against its interfaces, add their defaults and coerce its fields.
+    """Checks a NamedTuple class against its interfaces, adds their defaults, coerces its fields.
 
     ``SGD(1)`` and ``SGD(1.0)`` would be two types and compile twice, so numbers become what their
     annotation says.
@@ -263,7 +263,7 @@ def intrinsic(function: Callable[..., Any]) -> Any:
 
 
 def prefetch(array, p):
-    """Ask the processor for the cache line of ``array[p]``; changes nothing but time."""
+    """Asks the processor for the cache line of ``array[p]``; changes nothing but time."""
 
 
 @overload(prefetch)
@@ -289,7 +289,7 @@ def _prefetch_line(typing_context, array, p):
 
 
 def _parameters(method: Any) -> tuple[str, ...]:
-    """Names of a method's parameters; `inspect.signature` is too slow for hundreds at start-up."""
+    """Returns the parameters of a method; `inspect.signature` is too slow for hundreds."""
     code = method.__code__
     return code.co_varnames[: code.co_argcount]
 
@@ -303,7 +303,7 @@ def _methods(cls: type) -> dict[str, Callable[..., Any]]:
 
 
 def python_only(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark an interface method that no kernel calls (``init`` and its like)."""
+    """Marks an interface method that no kernel calls (``init`` and its like)."""
     method.__python_only__ = True  # type: ignore[attr-defined]
     return method
 
@@ -330,7 +330,11 @@ def _register(name: str, parameters: tuple[str, ...]) -> None:
 
 
 def _coerce_fields(cls: type) -> None:
-    kinds = {name: _NUMBERS[kind] for name, kind in _annotations(cls).items() if kind in _NUMBERS}
+    kinds = {}
+    for name, annotation in cls.__annotations__.items():  # a type, or a text in a ForwardRef
+        text = getattr(annotation, "__forward_arg__", getattr(annotation, "__name__", ""))
+        if text in _NUMBERS:
+            kinds[name] = _NUMBERS[text]
     if not kinds:
         return
     plain_new = cls.__new__
@@ -345,12 +349,3 @@ def _coerce_fields(cls: type) -> None:
 
     cls.__new__ = coercing_new  # type: ignore[method-assign,assignment]
     cls._make = classmethod(lambda klass, values: klass(*values))  # type: ignore[attr-defined]
-
-
-def _annotations(cls: type) -> dict[str, str]:
-    return {
-        name: kind
-        if isinstance(kind, str)
-        else getattr(kind, "__forward_arg__", getattr(kind, "__name__", ""))
-        for name, kind in cls.__annotations__.items()
-    }

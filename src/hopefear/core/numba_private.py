@@ -39,7 +39,7 @@ from numba.core import cgutils as cgutils
 from hopefear.core.kernel_cache import KernelCache, cache_folder, shipped_processor, type_key_of
 from hopefear.core.stages import COMPILING, stage
 
-TESTED = ("0.68",)
+TESTED = ("0.64", "0.65", "0.66", "0.67", "0.68")
 _PREFIX = "hopefear."  # of the symbols of shared kernels
 
 
@@ -278,13 +278,6 @@ class _DiskCache(KernelCache):
     """Compiled code on disk, behind the methods by which numba asks its own cache."""
 
     cache_path = property(lambda self: str(cache_folder()))
-    is_enabled = True
-
-    def enable(self) -> None:
-        self.is_enabled = True
-
-    def disable(self) -> None:
-        self.is_enabled = False
 
     def flush(self) -> None:
         """Does nothing: entries are never out of date."""
@@ -292,8 +285,6 @@ class _DiskCache(KernelCache):
     def load_overload(self, signature: Any, context: Any) -> Any:
         from numba.core.compiler import CompileResult
 
-        if not self.is_enabled:
-            return None
         processors = context.codegen().magic_tuple(), _shipped_processor()
         for payload in self.payloads(type_key_of(signature), *processors):
             with contextlib.suppress(Exception):  # whatever is wrong with it, compiling mends it
@@ -305,7 +296,7 @@ class _DiskCache(KernelCache):
     def save_overload(self, signature: Any, result: Any) -> None:
         from numba.core import serialize
 
-        if not self.is_enabled or result.library.has_dynamic_globals:
+        if result.library.has_dynamic_globals:
             return
         needed = callees(result.library)
         symbols = set(_externals(result.library)).difference(callee.symbol for callee in needed)
