@@ -305,14 +305,14 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def source_of(path: str | os.PathLike[str], digest: str | None = None) -> dict[str, Any]:
+def source_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Returns what a cache says of the file it was built from."""
     name = os.fspath(path)
     if not os.path.isfile(name):
-        return {"path": name, "size": 0, "mtime_ns": 0, "sha256": digest}
+        return {"path": name, "size": 0, "mtime_ns": 0}
     stat = os.stat(name)
     size, time = stat.st_size, stat.st_mtime_ns
-    return {"path": os.path.abspath(name), "size": size, "mtime_ns": time, "sha256": digest}
+    return {"path": os.path.abspath(name), "size": size, "mtime_ns": time}
 
 
 def _types(kind: str) -> tuple[Any, Any, dict[str, np.dtype]]:
