@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from hopefear.core.memory import together, use_up
+from hopefear.core.memory import use_up
 from hopefear.data.generators import sparse_linear
 from hopefear.recipes import RECIPES
 from hopefear.structures.classes import Binary
@@ -46,14 +46,3 @@ def test_the_last_predictor_is_the_same_whether_books_are_used_up(monkeypatch, n
         trainer.spent = spent
         weights.append(trainer.predictor().weights)
     assert weights[0].tobytes() == weights[1].tobytes() and weights[0].any()
-
-
-def test_arrays_of_one_piece_lie_whole_lines_apart():
-    wanted = (700_001, np.int64), (3, np.uint16), (0, np.float32), (5, np.uint8)
-    arrays = together(*wanted)
-    for k, (array, (size, dtype)) in enumerate(zip(arrays, wanted, strict=True)):
-        assert array.shape == (size,) and array.dtype == dtype
-        array[:] = k
-    assert [set(array.tolist()) for array in arrays] == [{0}, {1}, set(), {3}]
-    places = [array.ctypes.data for array in arrays]
-    assert len({place % 64 for place in places}) == 1

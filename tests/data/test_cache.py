@@ -66,20 +66,11 @@ def test_text(tmp_path: Path, options: dict) -> None:
     assert cached.features.names(range(9)) == direct.features.names(range(9))
 
 
-def test_given_features_and_classes(svm: Path, tmp_path: Path) -> None:
-    train = read_svmlight(svm)
-    other = tmp_path / "b.svm"
-    other.write_text("2 1:1 899:1 5000:1\n9 1:1\n")
-    options = {
-        "features": train.features,
-        "classes": train.classes,
-        "require_labels": False,
-    }
-    cache_examples(other, tmp_path / "c", **options)
-    assert open_cache(tmp_path / "c").digest == read_svmlight(other, **options).digest
-    with pytest.raises(HopefearError, match=r"b\.svm:2"):
-        cache_examples(other, tmp_path / "d", **(options | {"require_labels": True}))
-    assert not (tmp_path / "d").exists()
+def test_a_bad_line_leaves_no_cache(svm: Path, tmp_path: Path) -> None:
+    svm.write_text(svm.read_text() + "1:1\n")
+    with pytest.raises(HopefearError, match=r"a\.svm:401"):
+        cache_examples(svm, tmp_path / "d")
+    assert os.listdir(tmp_path) == ["a.svm"]
 
 
 @pytest.mark.parametrize("cached", [True, False])

@@ -10,7 +10,7 @@ import functools
 import math
 import mmap
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,34 +26,6 @@ def trim() -> None:
     """
     if hasattr(_system(), "malloc_trim"):
         _system().malloc_trim(0)
-
-
-def together(*arrays: tuple[int, Any]) -> list[np.ndarray]:
-    """Arrays of these sizes and types in one piece of memory, not filled in.
-
-    From 4 MB on numpy asks for large pages, and hundreds of small ones cost more than filling them.
-    All of it stays as long as one of them does.
-
-    Examples
-    --------
-    >>> keys, counts = together((3, np.uint64), (2, np.int32))
-    >>> keys.dtype, counts.shape
-    (dtype('uint64'), (2,))
-    """
-    return _cut(np.empty(_size_of(arrays), np.uint8), arrays)
-
-
-def _size_of(arrays: Sequence[tuple[int, Any]]) -> int:
-    return sum(-(-size * np.dtype(dtype).itemsize // _LINE) * _LINE for size, dtype in arrays)
-
-
-def _cut(memory: np.ndarray, arrays: Sequence[tuple[int, Any]]) -> list[np.ndarray]:
-    """Arrays one behind the other, whole cache lines apart."""
-    pieces, begin = [], 0
-    for size, dtype in arrays:
-        pieces.append(memory[begin : begin + size * np.dtype(dtype).itemsize].view(dtype))
-        begin += _size_of([(size, dtype)])
-    return pieces
 
 
 def zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -83,18 +55,6 @@ def aligned(array: np.ndarray) -> np.ndarray:
     copy = zeros(array.shape, array.dtype)
     copy[...] = array
     return copy
-
-
-def in_lines(rows: int, columns: int, dtype: Any) -> np.ndarray:
-    """Zeros, each row in cache lines of its own.
-
-    Examples
-    --------
-    >>> in_lines(3, 5, np.int64).strides
-    (64, 8)
-    """
-    line = _LINE // np.dtype(dtype).itemsize
-    return zeros((rows, -(-columns // line) * line), dtype)[:, :columns]
 
 
 def use_up(array: np.ndarray) -> None:

@@ -58,13 +58,13 @@ class CachedArrays:
     def __init__(self, path: str | os.PathLike[str], header: Mapping[str, Any]) -> None:
         self.path, self.header = os.fspath(path), header
         self._lock = threading.Lock()
-        self._handles: dict[str, int] = {}
-        weakref.finalize(self, _close, self._handles)
+        self._files: dict[str, io.FileIO] = {}
+        weakref.finalize(self, _close, self._files)
         self._starts: dict[str, int] = {}  # bytes
         self.arrays: dict[str, np.ndarray] = {}
         for name, entry in header["arrays"].items():
             self._open(name, entry)
-        self._stamps = {name: _stamp(handle) for name, handle in self._handles.items()}
+        self._stamps = {name: _stamp(file) for name, file in self._files.items()}
 
     def _open(self, name: str, entry: Mapping[str, Any]) -> None:
         dtype, count = np.dtype(entry["dtype"]), entry["count"]
@@ -72,13 +72,12 @@ class CachedArrays:
             raise _damaged(self.path, f"{name} is of another type")
         start = _npy_header(dtype, count)
         try:
-            with open(os.path.join(self.path, f"{name}.npy"), "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                if file.read(len(start)) != start or size != len(start) + count * dtype.itemsize:
-                    raise _damaged(self.path, f"{name}.npy is not of the size or type it had")
-                self.arrays[name] = np.memmap(file, dtype, "r", len(start), (count,))
-                self._handles[name] = os.dup(file.fileno())
-                self._starts[name] = len(start)
+            file = self._files[name] = io.FileIO(os.path.join(self.path, f"{name}.npy"))
+            size = os.fstat(file.fileno()).st_size
+            if file.read(len(start)) != start or size != len(start) + count * dtype.itemsize:
+                raise _damaged(self.path, f"{name}.npy is not of the size or type it had")
+            self.arrays[name] = np.memmap(file, dtype, "r", len(start), (count,))
+            self._starts[name] = len(start)
         except OSError as error:
             raise _damaged(self.path, f"{name}.npy: {error.strerror}") from error
 
@@ -92,22 +91,22 @@ class CachedArrays:
 
         Files of these names that another run has built since change nothing.
         """
-        for name, handle in self._handles.items():
-            if _stamp(handle) != self._stamps[name]:
+        for name, file in self._files.items():
+            if _stamp(file) != self._stamps[name]:
                 raise _damaged(self.path, f"{name}.npy was written to while it was read")
 
     def read(self, name: str, start: int, end: int) -> np.ndarray:
         """Returns elements of an array, in memory."""
-        dtype = self.arrays[name].dtype
-        pieces, size = [], (end - start) * dtype.itemsize
+        array = np.empty(end - start, self.arrays[name].dtype)
+        rest, file = memoryview(array.view(np.uint8)), self._files[name]
         with self._lock:
-            os.lseek(self._handles[name], self._starts[name] + start * dtype.itemsize, os.SEEK_SET)
-            while size and (piece := os.read(self._handles[name], size)):
-                pieces.append(piece)
-                size -= len(piece)
-        if size:
+            file.seek(self._starts[name] + start * array.itemsize)
+            while rest and (count := file.readinto(rest)):
+                rest = rest[count:]
+        if rest:
             raise _damaged(self.path, f"{name}.npy has become shorter")
-        return np.frombuffer(pieces[0] if len(pieces) == 1 else b"".join(pieces), dtype)
+        array.flags.writeable = False
+        return array
 
     def check_hashes(self) -> None:
         """Reads everything, and refuses arrays that are not what the header says."""
@@ -120,13 +119,13 @@ class CachedArrays:
                 raise _damaged(self.path, f"{name}.npy has changed")
 
 
-def _close(handles: dict[str, int]) -> None:
-    for handle in handles.values():
-        os.close(handle)
+def _close(files: dict[str, io.FileIO]) -> None:
+    for file in files.values():
+        file.close()
 
 
-def _stamp(handle: int) -> tuple[int, int]:
-    stat = os.fstat(handle)
+def _stamp(file: io.FileIO) -> tuple[int, int]:
+    stat = os.fstat(file.fileno())
     return stat.st_size, stat.st_mtime_ns
 
 
@@ -306,14 +305,14 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def source_of(path: str | os.PathLike[str], digest: str | None = None) -> dict[str, Any]:
+def source_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Returns what a cache says of the file it was built from."""
     name = os.fspath(path)
     if not os.path.isfile(name):
-        return {"path": name, "size": 0, "mtime_ns": 0, "sha256": digest}
+        return {"path": name, "size": 0, "mtime_ns": 0}
     stat = os.stat(name)
     size, time = stat.st_size, stat.st_mtime_ns
-    return {"path": os.path.abspath(name), "size": size, "mtime_ns": time, "sha256": digest}
+    return {"path": os.path.abspath(name), "size": size, "mtime_ns": time}
 
 
 def _types(kind: str) -> tuple[Any, Any, dict[str, np.dtype]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from hopefear.data.svmlight import (
     number_classes,
     raw_blocks,
 )
-from hopefear.data.text import check_shares, known_text_labels, text_codes
+from hopefear.data.text import check_shares, text_codes
 from hopefear.data.text_counter import TextCounter
 from hopefear.errors import HopefearError
 from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures
@@ -61,9 +61,6 @@ def cache_examples(
     min_count: int = 1,
     max_share: float = 1.0,
     hash_bits: int | None = None,
-    features: FeatureMap | None = None,
-    classes: Sequence[str] | None = None,
-    require_labels: bool = True,
     on_error: str = "raise",
     report: ReadReport | None = None,
     block_bytes: int = BLOCK_BYTES,
@@ -86,7 +83,7 @@ def cache_examples(
         ``auto`` is chosen by :func:`hopefear.data.sparse.norm_for`.
     ngrams, chars, lowercase, marks, min_count, max_share, hash_bits
         For text, as in :func:`hopefear.data.text.read_text`.
-    features, classes, require_labels, on_error, report, block_bytes
+    on_error, report, block_bytes
         As for the readers.
     options : mapping, optional
         What else the header is to say of how the file was read.
@@ -103,35 +100,26 @@ def cache_examples(
     if format not in ("svmlight", "text"):
         raise HopefearError(f"a cache is built from svmlight or text, not from {format!r}")
     report = ReadReport() if report is None else report
-    text_hash = hashlib.sha256()
     common: dict[str, Any] = {
         "block_bytes": block_bytes,
-        "require_labels": require_labels,
+        "require_labels": True,
         "on_error": on_error,
         "report": report,
     }
     before = source_of(path)  # what comes to the file while it is read makes it another
     with Spool(os.path.dirname(os.path.abspath(os.fspath(cache_path)))) as spool:
         if format == "svmlight":
-            like: dict[str, Any] = {"features": features, "classes": classes}
-            watched = raw_blocks(path, watch=text_hash.update, n_jobs=n_jobs, **common, **like)
-            plan = _spool_svmlight(spool, watched, **like)
+            plan = _spool_svmlight(spool, raw_blocks(path, n_jobs=n_jobs, **common))
         else:
-            grams = Grams(ngrams, chars, lowercase, marks)
-            counter = TextCounter(grams, hash_bits, features)
-            watched_text = counter.blocks(path, watch=text_hash.update, **common)
-            for raw in watched_text:
-                if classes is not None:
-                    raw = known_text_labels(
-                        raw, counter, classes, os.fspath(path), require_labels, on_error, report
-                    )
+            counter = TextCounter(Grams(ngrams, chars, lowercase, marks), hash_bits)
+            for raw in counter.blocks(path, **common):
                 _keep(spool, raw.indptr, raw.columns, raw.values, raw.labels)
-            plan = _text_plan(counter, min_count, max_share, classes)
+            plan = _text_plan(counter, min_count, max_share)
         n_rows, n_values = spool.totals.get("labels", 0), spool.totals.get("values", 0)
         require_rows(path, n_rows, report)
         report.rows += n_rows
         header: dict[str, Any] = {
-            "source": {**before, "sha256": text_hash.hexdigest()},
+            "source": before,
             "options": {
                 "format": format,
                 "values": values,
@@ -212,40 +200,27 @@ def _distinct_ids(spool: Spool) -> np.ndarray:
     return distinct(np.concatenate([table, *waiting]))
 
 
-def _spool_svmlight(
-    spool: Spool,
-    raws: Any,
-    features: FeatureMap | None,
-    classes: Sequence[str] | None,
-) -> _Plan:
+def _spool_svmlight(spool: Spool, raws: Any) -> _Plan:
     numbers, largest = np.zeros(0), -1
     for raw in raws:
-        if classes is None:
-            numbers = distinct(np.concatenate([numbers, distinct_numbers(raw.labels)]))
+        numbers = distinct(np.concatenate([numbers, distinct_numbers(raw.labels)]))
         largest = max(largest, _largest(raw.ids))
         _keep(spool, raw.indptr, raw.ids, raw.values, raw.labels)
     n_values = spool.totals.get("values", 0)
-    if classes is None:
-        classes = number_classes(numbers)
-    names = tuple(classes)
+    names = number_classes(numbers)
 
     def codes(labels: np.ndarray) -> np.ndarray:
         return number_codes(labels, names)
 
-    if features is not None:
-        return _Plan(features, names, np.asarray, codes)
     if keeps_ids(largest, n_values):
         return _Plan(IdentityFeatures(largest + 1), names, np.asarray, codes)
     table = TableFeatures(_distinct_ids(spool))
     return _Plan(table, names, table.columns, codes)
 
 
-def _text_plan(
-    counter: TextCounter, min_count: int, max_share: float, classes: Sequence[str] | None
-) -> _Plan:
+def _text_plan(counter: TextCounter, min_count: int, max_share: float) -> _Plan:
     final, moved = counter.finish(min_count, max_share)
-    names = counter.classes() if classes is None else tuple(classes)
-    labels = counter.label_names()
+    names, labels = counter.classes(), counter.label_names()
     return _Plan(
         final,
         names,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hopefear.core.component import helper, kernel
-from hopefear.core.hashing import first_byte, load8, same_bytes
+from hopefear.core.hashing import first_byte, load8
 
 # Values beyond this are refused: sums of their squares must fit float32.
 LARGEST = 1e15
@@ -211,73 +211,6 @@ def find_words(text, newlines, before, begins, ends):
     ends[end] = len(text)
     before[line] = word
     return word
-
-
-@kernel(refcount=False)
-def find_columns(text, marks, offsets, longest, most, lines, starts, begins, ends):
-    """Where the fields of a tidy file of columns are; numbers of tokens, sentences and columns.
-
-    Lines that begin with ``marks[offsets[m]:offsets[m + 1]]``, or are empty, end sentences. The
-    others have equally many fields with one blank between two, or one tab: the last of the numbers.
-    There are 0 tokens where it is not so, where a line has more bytes than ``longest`` or a
-    sentence more than ``most`` tokens, and where the first token looks like a comment. Sentence s
-    begins at token ``starts[s]``, token k is in line ``lines[k]``, from 1.
-    """
-    i = line = tokens = sentences = fields = width = separator = 0
-    starts[0] = 0
-    while i < len(text):
-        line += 1
-        begin = i
-        marked = _begins_with(text, i, marks, offsets)
-        if marked or text[i] == 10:
-            while i < len(text) and text[i] != 10:
-                i += 1
-            i += 1
-            if tokens > starts[sentences]:
-                sentences += 1
-                starts[sentences] = tokens
-            continue
-        if tokens == 0 and text[i] == 35:
-            return 0, 0, 0, 0
-        first = fields
-        while True:
-            begins[np.uint64(fields)] = i
-            while i + 16 <= len(text) and not _blanks(load8(text, i)):
-                i += 8
-            while i < len(text) and text[i] > 32:
-                i += 1
-            ends[np.uint64(fields)] = i
-            if i == begins[np.uint64(fields)]:
-                return 0, 0, 0, 0
-            fields += 1
-            c = np.int64(text[i]) if i < len(text) else 10
-            i += 1
-            if c == 10:
-                break
-            if separator == 0:
-                separator = c
-            if c != separator or (c != 32 and c != 9):
-                return 0, 0, 0, 0
-        width = width if tokens > 0 else fields
-        lines[tokens] = line
-        tokens += 1
-        odd = fields - first != width or i - begin > longest
-        if odd or tokens - starts[sentences] > most:
-            return 0, 0, 0, 0
-    if tokens > starts[sentences]:
-        sentences += 1
-        starts[sentences] = tokens
-    return tokens, sentences, width, separator
-
-
-@helper(inline=True)
-def _begins_with(text, i, marks, offsets):
-    for m in range(len(offsets) - 1):
-        size = offsets[m + 1] - offsets[m]
-        fits = text[i] == marks[offsets[m]] and i + size <= len(text)
-        if fits and same_bytes(text, i, marks, offsets[m], size):
-            return True
-    return False
 
 
 @kernel

@@ -153,8 +153,6 @@ class SequenceDataset:
         Where the data came from, for messages and model files.
     cache : CachedArrays, optional
         The cache beneath the arrays, where there is one.
-    numbered : bool
-        ``features`` has given attributes their numbers just now, so that none leads elsewhere.
 
     Examples
     --------
@@ -174,7 +172,6 @@ class SequenceDataset:
         features: Any,
         source: str = "memory",
         cache: Any = None,
-        numbered: bool = False,
     ) -> None:
         self.rows = TokenRows(*(frozen_as(a, t) for a, t in zip(rows, DTYPES, strict=True)))
         self.labels = tuple(labels)
@@ -182,7 +179,7 @@ class SequenceDataset:
         self.source = source
         self.cache = cache
         if cache is None:  # else block by block, by whoever opened it
-            self._check(numbered)
+            self._check()
 
     def __len__(self) -> int:
         return len(self.rows.weights)
@@ -211,7 +208,7 @@ class SequenceDataset:
             f"{self.features.size} attributes, {len(self.labels)} labels>"
         )
 
-    def _check(self, numbered: bool) -> None:
+    def _check(self) -> None:
         """Kernels follow these numbers wherever they lead, so all must lie in their arrays."""
         rows, features, source = self.rows, self.features, self.source
         sizes = (None, None) if features is None else (features.size, features.edge_size)
@@ -224,9 +221,8 @@ class SequenceDataset:
             check_rising(rows.edge_indptr, "edge_indptr", n, ends, source)
         elif rows.edge_indptr[0] != 0:
             raise HopefearError(f"{source}: edge_indptr must begin with 0")
-        if not numbered:
-            check_range(rows.indices, "indices", 0, sizes[0], source)
-            check_range(rows.edge_indices, "edge_indices", 0, sizes[1], source)
+        check_range(rows.indices, "indices", 0, sizes[0], source)
+        check_range(rows.edge_indices, "edge_indices", 0, sizes[1], source)
         check_range(rows.labels, "labels", -1, len(self.labels), source)
         for values, of in ((rows.values, rows.indices), (rows.edge_values, rows.edge_indices)):
             if values.size not in (0, of.size):

@@ -221,7 +221,6 @@ def raw_blocks(
     report: ReadReport,
     features: FeatureMap | None = None,
     classes: Sequence[str] | None = None,
-    watch: Callable[[memoryview], Any] | None = None,
     n_jobs: int = 1,
 ) -> Iterator[RawRows]:
     """Parse a file block by block; rows before a bad line come before its error.
@@ -240,8 +239,6 @@ def raw_blocks(
         Where skipped lines and dropped ids are counted.
     features, classes : optional
         Columns and labels to use, as for :func:`read_svmlight`; ids are then columns.
-    watch : callable, optional
-        Gets the bytes of each block, for a hash of the source.
     n_jobs : int
         Threads: one reads and has the rows, and parses where it would wait; the others parse ahead
         of it. Pipes, whose lines must not wait, and files of a block have one. Results do not
@@ -255,8 +252,6 @@ def raw_blocks(
         n_buffers, done = n_ahead(n_jobs) + 1, 0
         blocks = cycle([_Block(name) for _ in range(n_buffers)])
         for buffer, length, first_line in fill_blocks(path, block_bytes, n_buffers=n_buffers):
-            if watch is not None:
-                watch(buffer[:length].data)
             done += length
             share = done / size if size else 0.0
             yield next(blocks).holding(buffer, length, first_line, share)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -168,7 +168,6 @@ class TextCounter:
         require_labels: bool = True,
         on_error: str = "raise",
         report: ReadReport,
-        watch: Callable[[memoryview], Any] | None = None,
         classes: Sequence[str] | None = None,
     ) -> Iterator[TextRows]:
         """Count the lines of a file block by block; parameters as for svmlight's raw_blocks.
@@ -181,8 +180,6 @@ class TextCounter:
         check_on_error(on_error)
         name, size, done = os.fspath(path), file_size(path), 0
         for buffer, length, first_line in fill_blocks(path, block_bytes, MAX_TEXT_LINE):
-            if watch is not None:
-                watch(buffer[:length].data)
             done += length
             share = done / size if size else 0.0
             if bare:

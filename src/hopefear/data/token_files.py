@@ -17,12 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.arrays import Strings, Texts
+from hopefear.core.arrays import Texts
 from hopefear.core.hashing import StringTable
-from hopefear.core.memory import together
 from hopefear.data.conllu import declaration, declared_names, parse_conllu
 from hopefear.data.files import ReadReport, check_on_error, count_lines
-from hopefear.data.numbers import find_columns, find_words
+from hopefear.data.numbers import find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.sources import BOM, Source, load, utf8_wanted
 from hopefear.data.token_objects import begins_with_object, parse_objects
@@ -110,7 +109,8 @@ class Lines:
     def _words(self) -> _Words:
         lines, room = count_lines(self.buffer) + 1, len(self.text) // 2 + 2
         place = np.int32 if len(self.text) < 2**31 else np.int64
-        ends, before, *spans = together(*2 * [(lines, place)], *2 * [(room, place)])
+        ends, before = np.empty(lines, place), np.empty(lines, place)
+        spans = np.empty(room, place), np.empty(room, place)
         count = find_words(self.buffer, ends, before, *spans)
         ends[-1] = len(self.text)
         return _Words(ends, np.diff(before, prepend=0), Spans(*(a[:count] for a in spans)))
@@ -277,14 +277,6 @@ class Lines:
         return "only blank lines, comments and marks of documents"
 
 
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 class Spans(NamedTuple):
     """Stretches of a text, in its order."""
 
@@ -352,11 +344,10 @@ def parse_columns(
     """
     if header := _header(lines, names):
         marks = (*marks, header)
-    if comments or (read := _tidy_columns(lines, names, optional, marks)) is None:
-        read = _untidy_columns(lines, names, optional, marks, comments)
+    sentences, separator = _columns_in(lines, names, optional, marks, comments)
     if names is None:
-        _check_words_first(read[0])
-    return read
+        _check_words_first(sentences)
+    return sentences, separator
 
 
 _WORDS = {"word", "words", "token", "tokens", "form", "forms"}
@@ -408,14 +399,14 @@ def _check_words_first(sentences: Sentences) -> None:
         )
 
 
-def _untidy_columns(
+def _columns_in(
     lines: Lines,
     names: Sequence[str] | None,
     optional: int,
     marks: Sequence[str],
     comments: bool | None,
 ) -> tuple[Sentences, bytes]:
-    """What `parse_columns` says of lines among which there may be comments and other columns."""
+    """Returns what `parse_columns` does, of lines without a header."""
     broken = lines.undecodable()
     mark = lines.starting([m.encode() for m in marks])
     words = lines.words()
@@ -460,36 +451,8 @@ def _untidy_columns(
     return lines.sentences(chosen, _aliases(chosen), fields, token, boundary), separator
 
 
-def _tidy_columns(
-    lines: Lines, names: Sequence[str] | None, optional: int, marks: Sequence[str]
-) -> tuple[Sentences, bytes] | None:
-    """What `parse_columns` says, in one go, of lines in which nothing is odd; None of others."""
-    if not (lines.text.isascii() or _is_utf8(lines.text)):
-        return None
-    packed = Strings.pack(mark for mark in marks if mark)
-    place = np.int32 if len(lines.text) < 2**31 else np.int64
-    rooms = together(*4 * [(len(lines.text) // 2 + 2, place)])
-    limits = MAX_TOKEN_BYTES, MAX_SENTENCE_TOKENS
-    tokens, sentences, width, separator = find_columns(lines.buffer, *packed, *limits, *rooms)
-    if not tokens or (names is not None and not _fit(names, optional, width)):
-        return None
-    places, starts = rooms[0][:tokens].astype(np.int64), rooms[1][: sentences + 1].astype(np.int64)
-    fields = Spans(*(array[: tokens * width] for array in rooms[2:]))
-    lines.report.rows += sentences
-    chosen = default_names(width) if names is None else tuple(names[:width])
-    columns = {name: lines.column(fields, c, width) for c, name in enumerate(chosen)}
-    table = ColumnTable(columns, _aliases(chosen))
-    return Sentences(starts, table, lines.source, places), b"\t" if separator == 9 else b" "
-
-
 def _aliases(names: Sequence[str]) -> dict[str, str]:
     return {str(c): name for c, name in enumerate(names) if str(c) not in names}
-
-
-def _fit(names: Sequence[str], optional: int, width: int) -> bool:
-    """Whether so many columns can have these names."""
-    different = len(set(names)) == len(names) and all(names)
-    return different and len(names) - optional <= width <= len(names)
 
 
 def _blanks_behind(lines: Lines, token: np.ndarray, words: np.ndarray, first: int) -> bool:

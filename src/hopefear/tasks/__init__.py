@@ -81,7 +81,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.classify.estimator:Classifier",
         "hopefear.data.reading:examples_in",
         "hopefear.tasks.classify.serving:ClassifyService",
-        memory=1.0,
+        memory=0.5,
         larger_than_memory=True,
     ),
     "tag": TaskEntry(
@@ -94,7 +94,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.tag.estimator:Tagger",
         "hopefear.data.reading:tokens_in",
         "hopefear.tasks.tag.serving:TagService",
-        memory=4.0,
+        memory=2.0,
         larger_than_memory=True,
     ),
     "rerank": TaskEntry(
@@ -107,7 +107,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.rerank.estimator:Reranker",
         "hopefear.data.reading:lists_in",
         "hopefear.tasks.rerank.serving:RerankService",
-        memory=1.0,
+        memory=0.2,
     ),
     "parse": TaskEntry(
         "a head and a relation for every word: dependency trees",
@@ -119,7 +119,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.parse.estimator:Parser",
         "hopefear.data.reading:trees_in",
         "hopefear.tasks.parse.serving:ParseService",
-        memory=4.0,
+        memory=2.0,
     ),
     "tune": TaskEntry(
         "weights of a decoder's features, from its N-best lists",

@@ -16,7 +16,7 @@ from hopefear.errors import HopefearError
 
 # Values per piece: some tens of milliseconds, so that progress and interrupts are prompt.
 _PIECE = 4_000_000
-# Bytes of a block of a mapped dataset: about what is in memory at a time.
+# Bytes of a block of a cache: about what is in memory at a time.
 _BLOCK = 1 << 24
 # Visits an example gets on average, at most: weights of any size must not make a pass endless.
 _VISITS = 10.0

@@ -345,12 +345,8 @@ def encoded(
     labels: Sequence[str],
     gold: Column | None,
     features: Any,
-    numbered: bool = False,
 ) -> SequenceDataset:
-    """A dataset from encoded attributes; unknown labels get numbers behind the others.
-
-    ``numbered``: as for `SequenceDataset`.
-    """
+    """Returns a dataset of encoded attributes; unknown labels get numbers behind the others."""
     names = list(labels)
     if gold is None:
         codes = np.full(sentences.starts[-1], -1, np.int32)
@@ -365,4 +361,4 @@ def encoded(
         weights = np.ones(len(sentences.starts) - 1)
     rows = TokenRows(*(sentences.starts, *attributes, codes, weights))
     source = getattr(sentences, "source", "memory")
-    return SequenceDataset(rows, names, features, source, numbered=numbered)
+    return SequenceDataset(rows, names, features, source)

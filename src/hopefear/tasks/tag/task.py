@@ -256,8 +256,7 @@ def dataset(
         keep_names=keep_names,
     )
     check_needs(feature_map, sentences, gold, column)
-    numbered = isinstance(feature_map, TemplateFeatures)
-    return encoded(sentences, attributes, (), gold, feature_map, numbered)
+    return encoded(sentences, attributes, (), gold, feature_map)
 
 
 def check_needs(features: Any, sentences: Sentences, gold: Column, column: str) -> None:
