@@ -96,8 +96,8 @@ class Length:
 
     name = "length"
 
-    def counts(self, texts, references):
-        pairs = zip(texts, references, strict=True)
+    def statistics(self, references, outputs):
+        pairs = zip(outputs, references, strict=True)
         return np.array([[len(a.split()), len(b[0].split())] for a, b in pairs])
 
     def costs(self, counts):

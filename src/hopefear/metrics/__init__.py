@@ -17,6 +17,7 @@ from hopefear.metrics.classification import (
     Classification,
     Probabilities,
     classification_scores,
+    joined_scores,
     score_names,
 )
 from hopefear.metrics.dependencies import Dependencies, Trees, tree_errors
@@ -63,6 +64,7 @@ __all__ = [
     "classification_scores",
     "compare_outputs",
     "confidence_interval",
+    "joined_scores",
     "label_confusion",
     "paired_bootstrap",
     "reliability",

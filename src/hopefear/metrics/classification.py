@@ -6,6 +6,7 @@ score between 0 and 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -237,14 +238,18 @@ def classification_scores(
     >>> scores["recall"], scores["signature"].rpartition("|v:")[0]
     (50.0, 'metric:classification|classes:2|positive:1')
     """
-    metric = Classification(n_classes, positive)
-    scores = metric.scores(metric.total(reference, output))
-    scores["signature"] = metric.signature
+    metrics: list[tuple[Metric, Any]] = [(Classification(n_classes, positive), output)]
     if probabilities is not None:
-        soft = Probabilities(n_classes)
-        scores |= soft.scores(soft.total(reference, probabilities))
-        scores["signature"] += " " + soft.signature
-    return scores
+        metrics.append((Probabilities(n_classes), probabilities))
+    return joined_scores([(metric, metric.total(reference, made)) for metric, made in metrics])
+
+
+def joined_scores(totals: Sequence[tuple[Metric, ArrayLike]]) -> Scores:
+    """Returns the scores of several metrics, each from its total, with all signatures."""
+    scores: Scores = {}
+    for metric, total in totals:
+        scores |= metric.scores(total)
+    return scores | {"signature": " ".join(metric.signature for metric, _ in totals)}
 
 
 def score_names(n_classes: int) -> set[str]:

@@ -547,6 +547,7 @@ def evaluate(
     52.0
     """
     judge = judge_of(lists, metric)
+    assert lists.counts is not None
     points = scores(lists, weights)
     return evaluate_lists(
         judge,

@@ -28,7 +28,7 @@ from hopefear.metrics import (
     Classification,
     Confusion,
     Probabilities,
-    confidence_interval,
+    joined_scores,
     reliability,
 )
 from hopefear.tasks.classify.model import Model
@@ -94,12 +94,17 @@ def evaluate(
 ) -> dict[str, Any]:
     """Scores of decisions and of probabilities, and a row for every class."""
     classes, counts, sums, calibration, hits, errors, mistakes = _count(model, args, report)
-    scores = _scores(len(classes), counts, sums)
-    scores["ece"] = calibration["ece"]
+    metric = Classification(len(classes))
+    scores = joined_scores([(metric, counts), (Probabilities(len(classes)), sums)])
     rows = np.stack([hits, np.ones_like(hits)], axis=1)
     scores["sample"] = Sample(Accuracy(), rows, Score("accuracy", "accuracy"))
+    scores["accuracy_interval"] = scores["sample"].interval("accuracy")
+    if counts.sum() * counts.size <= _CELLS:
+        cells = np.repeat(np.eye(counts.size, dtype=np.uint8), counts, axis=0)
+        scores["f1_interval"] = Sample(metric, cells, Score("F1", "f1")).interval("f1")
+    scores["ece"] = calibration["ece"]
     scores["examples"] = scores.pop("count")
-    each = Classification(len(classes)).per_class(counts)
+    each = metric.per_class(counts)
     scores["classes"] = {
         name: {key: column[i].item() for key, column in each.items()}
         for i, name in enumerate(classes)
@@ -208,21 +213,6 @@ def _count(model: Model, args: argparse.Namespace, report: Any) -> _Counts:
     calibration = reliability(sure, hits, bins=_BINS).as_dict()
     hits = hits.astype(np.uint8)
     return _Counts(classes, counts, sums, calibration, hits, np.concatenate(errors), mistakes)
-
-
-def _scores(n: int, counts: np.ndarray, sums: np.ndarray) -> dict[str, Any]:
-    metric, soft, plain = Classification(n), Probabilities(n), Accuracy()
-    scores = metric.scores(counts) | soft.scores(sums)
-    scores["signature"] = f"{metric.signature} {soft.signature}"
-    right, total = int(np.trace(counts.reshape(n, n))), int(counts.sum())
-    rows = np.repeat(np.array([[1, 1], [0, 1]], np.uint8), [right, total - right], axis=0)
-    interval = confidence_interval(plain, rows, "accuracy")
-    scores["accuracy_interval"] = [interval.low, interval.high]
-    if total * n * n <= _CELLS:
-        cells = np.repeat(np.eye(n * n, dtype=np.uint8), counts, axis=0)
-        interval = confidence_interval(metric, cells, "f1")
-        scores["f1_interval"] = [interval.low, interval.high]
-    return scores
 
 
 def findings(scores: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
