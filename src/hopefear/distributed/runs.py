@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from hopefear.distributed.connection import LOSSES, Connection, check_versions, versions
@@ -60,7 +60,7 @@ class Runs:
         self,
         function: Callable[[Any, Any], Any],
         shared: Any,
-        items: Sequence[Any],
+        items: Iterable[Any],
         on_end: Callable[[Any], None] | None = None,
         watch: Callable[[], None] = lambda: None,
     ) -> Iterator[Any]:
@@ -72,30 +72,13 @@ class Runs:
             Of a module that workers can import.
         shared : object
             What all runs need; sent once to each machine.
-        items : sequence
+        items : iterable
             What each run has for itself.
         on_end : callable, optional
             Gets the result of every run as it ends, in whatever order they do.
         watch : callable, optional
             Called several times a second; what it raises ends the runs.
         """
-        results, first = {}, 0
-        for k, result in self.stream(function, shared, items, watch):
-            if on_end is not None:
-                on_end(result)
-            results[k] = result
-            while first in results:
-                yield results.pop(first)
-                first += 1
-
-    def stream(
-        self,
-        function: Callable[[Any, Any], Any],
-        shared: Any,
-        items: Iterable[Any],
-        watch: Callable[[], None] = lambda: None,
-    ) -> Iterator[tuple[int, Any]]:
-        """Yields number and result of every item as runs end; parameters as for :meth:`map`."""
         ray = self._connection.ray
         place = self._put(function, shared)
         task = ray.remote(num_cpus=self.cores, max_retries=0)(_run)
@@ -103,12 +86,13 @@ class Runs:
         own = {k: [ray.put(item)] for k, item in enumerate(items)}  # of runs that have not ended
         losses: Counter[int] = Counter()
         waiting: dict[Any, int] = {}
+        results, first = dict[int, Any](), 0
 
         def ask(k: int) -> None:
             waiting[task.remote(wanted, k, folder, place, own[k])] = k
 
         try:
-            for k in own:
+            for k in tuple(own):
                 ask(k)
             while waiting:
                 ready, _ = ray.wait(list(waiting), num_returns=1, timeout=_POLL)
@@ -124,7 +108,12 @@ class Runs:
                     ask(k)
                     continue
                 del own[k]
-                yield k, result
+                if on_end is not None:
+                    on_end(result)
+                results[k] = result
+                while first in results:
+                    yield results.pop(first)
+                    first += 1
         finally:
             for reference in waiting:
                 ray.cancel(reference, force=True)

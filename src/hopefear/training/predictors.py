@@ -13,7 +13,7 @@ import numpy as np
 
 from hopefear.core.component import kernel
 from hopefear.core.interfaces import DROP
-from hopefear.core.stages import stage
+from hopefear.core.progress import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import ModelError
 from hopefear.training.votes import ClassBallot, Replay

@@ -11,8 +11,8 @@ import numpy as np
 
 from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.options import threads
-from hopefear.cli.progress import Counting
 from hopefear.cli.surface import Corpus, Score, cache_folder
+from hopefear.core.progress import counted
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, kept, without_copies
 from hopefear.data.lists.dataset import ListDataset, encoded
@@ -59,9 +59,8 @@ def _read(
 ) -> ListDataset:
     from hopefear.tasks.rerank import task
 
-    with Counting(console, "lists") as counting:
-        blocks = counting(_blocks(args, metric, report), args.train)
-        return task.dataset(blocks, folder=args.scratch, **_meaning(args, metric))
+    blocks = counted(_blocks(args, metric, report), args.train, "lists")
+    return task.dataset(blocks, folder=args.scratch, **_meaning(args, metric))
 
 
 def _blocks(
@@ -103,9 +102,8 @@ def _cached(
     def build(target: Any) -> None:
         origin = source_of(args.train)  # what comes to it while it is read makes it another
         with ListCache(target, **_meaning(args, metric)) as cache:
-            with Counting(console, "lists") as counting:
-                for block in counting(_blocks(args, metric, report), args.train):
-                    cache.add(block)
+            for block in counted(_blocks(args, metric, report), args.train, "lists"):
+                cache.add(block)
             facts = {"seen": cache.seen, "skipped": report.skipped}
             cache.write({"source": origin, "options": options, "facts": facts})
 
@@ -174,16 +172,15 @@ class Candidates(Corpus):
     def held_out(self, which: str, args: argparse.Namespace, console: Console) -> ListDataset:
         path, gold = getattr(args, which), getattr(args, f"{which}_gold")
         report, option = ReadReport(), f"--{which}-gold"
-        with Counting(console, "lists") as counting:
-            how = {**_how(args), "prefer": args.format, "refs": getattr(args, f"{which}_refs")}
-            blocks = judged_blocks(path, self.judged_by, report, gold, option, **how)
-            data = encoded(
-                counting(blocks, path),
-                self.data.features,
-                args.baseline,
-                oracle=args.oracle,
-                metric=self.judged_by,
-            )
+        how = {**_how(args), "prefer": args.format, "refs": getattr(args, f"{which}_refs")}
+        blocks = judged_blocks(path, self.judged_by, report, gold, option, **how)
+        data = encoded(
+            counted(blocks, path, "lists"),
+            self.data.features,
+            args.baseline,
+            oracle=args.oracle,
+            metric=self.judged_by,
+        )
         tell_skipped(report, console)
         return data
 
