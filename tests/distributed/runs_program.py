@@ -64,7 +64,8 @@ class Killing(Runs):
         with tempfile.TemporaryDirectory() as folder:
             doomed = partial(killed_once, folder, function)
             yield from super().map(doomed, shared, enumerate(items), *more, **named)
-        print(f"{self.lost} lost", file=sys.stderr)
+            for _ in os.listdir(folder):
+                print("one was killed", file=sys.stderr)
 
 
 def timeless(value):

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from hopefear.distributed.connection import LOSSES, Connection, check_versions, versions
+from hopefear.distributed.connection import Connection, check_versions, versions
 from hopefear.errors import HopefearError
 
-# How often one run may be lost: another one of its size would be lost as well.
-_LOSSES = 5
+_RETRIES = 5  # of a run whose worker was lost
 _POLL = 0.2  # seconds between two looks at what else may have happened
 
 
@@ -40,7 +38,7 @@ class Runs:
     """
 
     def __init__(self, address: str = "auto", cores: int = 1) -> None:
-        self.cores, self.lost = cores, 0
+        self.cores = cores
         self._connection = Connection(address)
         self._shared: tuple[Any, Any, list[Any]] | None = None
 
@@ -81,19 +79,14 @@ class Runs:
         """
         ray = self._connection.ray
         place = self._put(function, shared)
-        task = ray.remote(num_cpus=self.cores, max_retries=0)(_run)
+        task = ray.remote(num_cpus=self.cores, max_retries=_RETRIES)(_run)
         wanted, folder = versions(), os.getcwd()
-        own = {k: [ray.put(item)] for k, item in enumerate(items)}  # of runs that have not ended
-        losses: Counter[int] = Counter()
-        waiting: dict[Any, int] = {}
+        waiting = {
+            task.remote(wanted, k, folder, place, [ray.put(item)]): k
+            for k, item in enumerate(items)
+        }
         results, first = dict[int, Any](), 0
-
-        def ask(k: int) -> None:
-            waiting[task.remote(wanted, k, folder, place, own[k])] = k
-
         try:
-            for k in tuple(own):
-                ask(k)
             while waiting:
                 ready, _ = ray.wait(list(waiting), num_returns=1, timeout=_POLL)
                 watch()
@@ -101,16 +94,14 @@ class Runs:
                     continue
                 k = waiting.pop(ready[0])
                 try:
-                    result = self._connection.answer(ready[0])
+                    results[k] = self._connection.answer(ready[0])
                 except self._connection.losses() as error:
-                    losses[k] += 1
-                    self._count_loss(k, losses[k], error)
-                    ask(k)
-                    continue
-                del own[k]
+                    raise HopefearError(
+                        f"the worker of run {k + 1} was lost {_RETRIES + 1} times; see the logs of "
+                        "the Ray cluster: is memory short?"
+                    ) from error
                 if on_end is not None:
-                    on_end(result)
-                results[k] = result
+                    on_end(results[k])
                 while first in results:
                     yield results.pop(first)
                     first += 1
@@ -131,14 +122,6 @@ class Runs:
     def room(self) -> int:
         """Returns how many runs the cluster can make at a time, as it is now."""
         return sum(cores // self.cores for cores in self._machines())
-
-    def _count_loss(self, k: int, times: int, error: Exception) -> None:
-        self.lost += 1
-        if times > _LOSSES or self.lost > LOSSES:
-            raise HopefearError(
-                f"{self.lost} workers were lost, {times} of them with run {k + 1}; see the logs of "
-                "the Ray cluster: is memory short?"
-            ) from error
 
     def _check_room(self) -> None:
         """HopefearError where no machine could ever take up a run, which would wait for ever."""
