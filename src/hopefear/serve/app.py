@@ -212,10 +212,13 @@ class App:
 
     async def _result(self, job: Job, receive: Any) -> bytes:
         """Returns the answer as JSON; the request is given up where its client disconnects."""
-        answer = self.batcher.submit(job)
         disconnected = asyncio.ensure_future(receive())
-        disconnected.add_done_callback(lambda _: answer.cancel())
+        await asyncio.sleep(0)
         try:
+            if disconnected.done():  # while the request was read
+                raise ClientDisconnect
+            answer = self.batcher.submit(job)
+            disconnected.add_done_callback(lambda _: answer.cancel())
             return await answer
         except asyncio.CancelledError:
             if disconnected.done():
