@@ -181,12 +181,7 @@ class App:
                         raise HTTPException(413, self._too_large(), {"connection": "close"})
                     if self._held > max(_HELD, self.limits.body):
                         raise BusyError
-                if size <= _SHORT:
-                    job = self._job(verb, chunks)
-                else:
-                    loop = asyncio.get_running_loop()
-                    job = await loop.run_in_executor(self.batcher.pool, self._job, verb, chunks)
-                result = await self._result(job, request.receive)
+                result = await self._result(verb, chunks, size, request.receive)
                 return Response(result, media_type="application/json")
         except TimeoutError:
             words = f"no answer within {self.limits.seconds:g} s; ask for less, or later"
@@ -210,16 +205,21 @@ class App:
         max_steps = min(MAX_STEPS, int(MAX_STEPS * self.limits.seconds / 2))
         return Job(name, service, request, max_steps)
 
-    async def _result(self, job: Job, receive: Any) -> bytes:
+    async def _result(self, verb: str, chunks: list[bytes], size: int, receive: Any) -> bytes:
         """Returns the answer as JSON; the request is given up where its client disconnects."""
-        disconnected = asyncio.ensure_future(receive())
-        await asyncio.sleep(0)
+
+        async def work() -> bytes:
+            if size <= _SHORT:
+                job = self._job(verb, chunks)
+            else:
+                loop = asyncio.get_running_loop()
+                job = await loop.run_in_executor(self.batcher.pool, self._job, verb, chunks)
+            return await self.batcher.submit(job)
+
+        working, disconnected = asyncio.ensure_future(work()), asyncio.ensure_future(receive())
+        disconnected.add_done_callback(lambda _: working.cancel())
         try:
-            if disconnected.done():  # while the request was read
-                raise ClientDisconnect
-            answer = self.batcher.submit(job)
-            disconnected.add_done_callback(lambda _: answer.cancel())
-            return await answer
+            return await working
         except asyncio.CancelledError:
             if disconnected.done():
                 raise ClientDisconnect from None
