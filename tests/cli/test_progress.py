@@ -8,11 +8,12 @@ import sys
 import time
 
 import pytest
+import rich.progress  # noqa: F401 - takes longer than work of these tests
 import small_trees
 
 from hopefear.cli import main, progress
 from hopefear.cli.console import Console
-from hopefear.core.stages import stage, watched
+from hopefear.core.progress import counted, stage, watched
 from hopefear.metrics.calibration import best_temperature
 
 pytestmark = pytest.mark.interpreted
@@ -66,27 +67,44 @@ def test_nothing_is_bold_elsewhere(monkeypatch, name):
 def test_long_work_has_a_bar(monkeypatch):
     terminal = on_terminal(monkeypatch)
     console = Console()
-    with progress.Stages(console) as stages, watched(stages):
+    with progress.ProgressBar(console) as bar, watched(bar):
         with stage("sorting", 10, "lists") as work:
             work.advance(4)
             time.sleep(0.4)
         best_temperature(lambda t: (time.sleep(0.01), -((t - 2.0) ** 2))[1])
     text = terminal.getvalue()
     assert "sorting: 4 of 10 lists" in text and "likelihoods" in text
-    assert progress.Bar.shown == 0
     with stage("sorting") as work:  # nobody watches any more
         time.sleep(0.05)
     assert terminal.getvalue() == text
 
 
-def test_a_bar_is_shown_alone(monkeypatch):
+def test_lines_stand_above_the_bar_of_the_innermost_stage(monkeypatch):
     terminal = on_terminal(monkeypatch)
     console = Console()
-    with progress.Stages(console) as stages, watched(stages):
-        with progress.Counting(console, "lists") as counting, stage("beside it"):
-            list(counting([[1, 2]], "file"))
+    with progress.ProgressBar(console) as bar, watched(bar), stage("outside"):
+        for _ in counted([[1, 2], [3, 4]], "some/file", "lists"):
             time.sleep(0.2)
-        assert "beside it" not in terminal.getvalue() and progress.Bar.shown == 0
+            console.say("a line")
+    text = terminal.getvalue()
+    assert "reading file: 2 lists" in text and text.count("a line") == 2
+
+
+def test_training_shows_its_epochs(monkeypatch):
+    terminal = on_terminal(monkeypatch)
+    console = Console()
+    event = {"epoch": 2, "samples": 40, "mistakes": 4, "seconds": 0.1, "nnz": 7}
+    with (
+        progress.ProgressBar(console) as bar,
+        watched(bar),
+        progress.TrainingLines(console, 5, "f1") as lines,
+    ):
+        lines({**event, "pass_mistakes": 1})
+        time.sleep(0.3)
+        lines.calibrating()
+    text = terminal.getvalue()
+    assert "pass 2: mistakes 5.00 %, 7 non-zeros, 0.10 s" in text
+    assert "pass 2/5, " in text and "mistakes 10.00 %, 7 non-zeros" in text
 
 
 @pytest.mark.parametrize("more", [[], ["--quiet"]])

@@ -87,21 +87,26 @@ def test_what_a_learner_cannot_do_is_said_with_the_reason(monkeypatch):
     assert failed == [("evaluate", "ZeroDivisionError: oh")]
 
 
-@pytest.mark.parametrize("worker", ["sys.exit(3)", "os.abort()"])
-def test_a_process_that_dies_fails_its_job_and_no_other(capsys, monkeypatch, worker):
-    code = f"""
-import json, os, sys
-for line in sys.stdin:
-    task, learner = json.loads(line)
-    if learner == "crf":
-        {worker}
-    print(json.dumps([[["train", "why"]] if learner == "sapo" else [], []]), flush=True)
-"""
-    monkeypatch.setattr(warm_up, "_WORKER", code)
+def ended(job):
+    """A job whose process ends."""
+    os._exit(3)
+
+
+def refused(job):
+    """A job that a learner refuses."""
+    return warm_up.Outcome([("train", "why")] if job.learner == "sapo" else [], [])
+
+
+def test_a_process_that_ends_fails_its_job(capsys, monkeypatch):
+    monkeypatch.setattr(warm_up, "work", ended)
     status, err = said(capsys, "tag", "--recommended", "--jobs", "1")
-    assert status == 1 and "4/4 tag formats" in err
-    assert "not possible: tag sapo: train: why" in err
-    assert "commands that failed: 1, first of tag crf: compile: its process ended with" in err
+    assert status == 1 and "a process has ended; is memory short?" in err
+
+
+def test_what_is_refused_is_said_and_no_error(capsys, monkeypatch):
+    monkeypatch.setattr(warm_up, "work", refused)
+    status, err = said(capsys, "tag", "--recommended", "--jobs", "1")
+    assert status == 0 and "4/4 tag" in err and "not possible: tag sapo: train: why" in err
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")

@@ -60,11 +60,12 @@ def killed_once(folder, function, shared, item):
 class Killing(Runs):
     """Every run is lost once."""
 
-    def stream(self, function, shared, items, most=None, watch=None):
+    def map(self, function, shared, items, *more, **named):
         with tempfile.TemporaryDirectory() as folder:
             doomed = partial(killed_once, folder, function)
-            yield from super().stream(doomed, shared, enumerate(items), most, watch)
-        print(f"{self.lost} lost", file=sys.stderr)
+            yield from super().map(doomed, shared, enumerate(items), *more, **named)
+            for _ in os.listdir(folder):
+                print("one was killed", file=sys.stderr)
 
 
 def timeless(value):

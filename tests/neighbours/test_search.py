@@ -10,7 +10,6 @@ import signal
 import threading
 import tomllib
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 import small_trees
@@ -19,12 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopefear.cli import main
-from hopefear.cli.console import Console
-from hopefear.cli.search import Trials
 from hopefear.core.interrupts import interruptible
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import HopefearError
-from hopefear.neighbours.search import Candidate, Finding, Plan, Search, folds, study
+from hopefear.neighbours.search import Candidate, Plan, Search, folds, study
 from hopefear.neighbours.search.trials import Measure, measure
 from hopefear.recipes.spaces import Range
 from hopefear.tasks import recipe
@@ -560,15 +557,6 @@ def test_only_defaults_are_marked_as_such(run, learner, space, defaults):
     assert len(result["defaults"]) == defaults
     firsts = [line for line in Path("j").read_text().splitlines() if '"first"' in line]
     assert len(firsts) == 1  # what is next to the defaults is not tried again and again
-
-
-def test_the_bar_counts_trials_that_have_ended():
-    with Trials(Console(), 5, "accuracy", known=2) as trials:
-        bar = trials._bar = Mock()
-        trials._task = 0
-        for number in (4, 9):  # others were interrupted
-            trials(Finding(number, "pa", {}, "pruned", passes=2))
-    assert [call.kwargs["completed"] for call in bar.update.mock_calls] == [3, 4]
 
 
 def test_spaces_can_be_given(run):

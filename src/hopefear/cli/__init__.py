@@ -24,7 +24,7 @@ from hopefear.cli.config import (
 from hopefear.cli.console import Console
 from hopefear.cli.options import look_ahead, paths
 from hopefear.cli.surface import said_of_all, surface_of, task_names
-from hopefear.core.stages import watched
+from hopefear.core.progress import watched
 from hopefear.tasks import TASKS, find_tasks
 
 __all__ = ["main"]
@@ -153,9 +153,9 @@ def dispatch(argv: Sequence[str]) -> int:
     with _as_private_as(paths(args, ("train", "dev", "test", "nbest", "refs"))):
         if not console.terminal:
             return _module(verb).run(args)
-        from hopefear.cli.progress import Stages
+        from hopefear.cli.progress import ProgressBar
 
-        with Stages(console) as stages, watched(stages):
+        with ProgressBar(console) as bar, watched(bar):
             return _module(verb).run(args)
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hopefear.cli import warm_up
 from hopefear.cli.compare import Study, read_study
 from hopefear.cli.console import Console, check_output
+from hopefear.core.progress import stage
 from hopefear.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -69,7 +68,6 @@ _SECTIONS = {
 }
 _RIVAL = "perceptron"
 _TUNING = {"epochs": 20}
-_AHEAD = "from hopefear.cli.demo import compile_ahead; compile_ahead()"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -130,65 +128,45 @@ def learners_of(task: str) -> tuple[str, ...]:
 class _Ahead:
     """A process that compiles what comes later, while this one works."""
 
-    def __init__(self) -> None:
-        self.seconds = 0.0  # it spent compiling
-        self._process: subprocess.Popen[str] | None = None
-        self._ready: set[str] = set()
-
     def __enter__(self) -> _Ahead:
-        words = [sys.executable, "-c", _AHEAD]
-        quiet = subprocess.DEVNULL
-        self._process = subprocess.Popen(
-            words, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet, text=True
+        self.seconds = 0.0  # it spent compiling
+        self._pool = warm_up.process_pool(1)
+        commands = {
+            # Attributes need no templates, which the first process compiles meanwhile.
+            name: f"train tag --train words.crfsuite --learner {name} --model m"
+            for name in learners_of("tag")
+        }
+        commands["trees"] = (
+            "compare parse --train heads.conllu --test heads.conllu --order 1 --epochs 1 "
+            f"--learners {','.join(learners_of('parse'))}"
         )
+        self._compiling = {
+            name: self._pool.submit(compile_kernels, line) for name, line in commands.items()
+        }
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self._process is not None:
-            self._process.kill()  # files of kernels are written whole or not at all
-            self._process.communicate()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def wait(self, name: str) -> None:
         """Returns once kernels are ready; what the process does not make is compiled here."""
-        from hopefear.core.stages import stage
-
-        if self._process is None or name in self._ready:
-            return
-        assert self._process.stdout is not None
-        with stage("compiling, once"):
-            for line in self._process.stdout:
-                ready, self.seconds = json.loads(line)
-                self._ready.add(ready)
-                if ready == name:
-                    return
+        with stage("compiling, once"), contextlib.suppress(BrokenProcessPool):
+            self.seconds += self._compiling[name].result()
 
 
-def compile_ahead() -> None:
-    """Trains on next to nothing, so that kernels of taggers and parsers are in the cache."""
+def compile_kernels(command: str) -> float:
+    """Trains on next to nothing; returns the seconds that compiling took."""
     from hopefear.cli import main
     from hopefear.cli.progress import announced
 
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process
-    commands = {
-        # Attributes need no templates, which the first process compiles meanwhile.
-        name: f"train tag --train words.crfsuite --learner {name} --model m"
-        for name in learners_of("tag")
-    }
-    commands["trees"] = (
-        "compare parse --train heads.conllu --test heads.conllu --order 1 --epochs 1 "
-        f"--learners {','.join(learners_of('parse'))}"
-    )
     with (
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),
         announced(Console(quiet=True)) as compiling,
     ):
         warm_up.write_files(Path(folder))
-        for name, command in commands.items():
-            main([*command.split(), "--quiet"])
-            answers.write(json.dumps([name, compiling.seconds]) + "\n")
-            answers.flush()
+        main([*command.split(), "--quiet"])
+    return compiling.seconds
 
 
 def _read(section: str) -> Study:

@@ -13,7 +13,7 @@ from hopefear.cli.console import Console, check_output, print_json, scored
 from hopefear.cli.origin import hashed, versions
 from hopefear.cli.surface import Score, Surface, against_best, opened, use_options
 from hopefear.cli.tune import options as own
-from hopefear.core.stages import stage
+from hopefear.core.progress import stage
 from hopefear.errors import HopefearError
 
 if TYPE_CHECKING:

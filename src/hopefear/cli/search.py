@@ -13,8 +13,8 @@ from hopefear.cli import options
 from hopefear.cli.config import TRIAL, config_text
 from hopefear.cli.console import Console, check_output, print_json, scored
 from hopefear.cli.guard import put
-from hopefear.cli.progress import Bar
 from hopefear.cli.surface import Corpus, Surface, surface_of
+from hopefear.core.progress import stage
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, recipe
 
@@ -175,8 +175,14 @@ def run(args: argparse.Namespace) -> int:
             console.say(f"going on from {args.study}, which has {known} trials")
         interruption: BaseException | None = None
         try:
-            with Trials(console, args.trials, plan.metric, known) as watcher:
-                search.run(study, args.trials, args.seconds, n_jobs, watcher, cluster)
+            with stage("searching", args.trials, "trials") as work:
+                work.advance(known)
+
+                def on_finding(finding: Any) -> None:
+                    work.advance()
+                    console.say(_trial_line(plan.metric, finding))
+
+                search.run(study, args.trials, args.seconds, n_jobs, on_finding, cluster)
         except (HopefearError, KeyboardInterrupt) as error:
             if not hasattr(error, "signum") and not isinstance(error, KeyboardInterrupt):
                 raise
@@ -221,37 +227,20 @@ def _check_distinct(args: argparse.Namespace, inputs: Iterable[str | None]) -> N
             )
 
 
-class Trials(Bar):
-    """Trials as they end: a line for each, and on a terminal how many are left."""
+def _trial_line(metric: str, finding: Any) -> str:
+    """Returns a line on a trial that has ended."""
+    from hopefear.neighbours.search.page import in_words
 
-    def __init__(self, console: Console, trials: int, metric: str, known: int = 0) -> None:
-        super().__init__(console)
-        self.trials, self.metric, self._count = trials, metric, known
-
-    def _columns(self) -> tuple[Any, ...]:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
-        return TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-
-    def _begin(self) -> None:
-        self._task = self._bar.add_task("", total=self.trials, completed=self._count)
-
-    def __call__(self, finding: Any) -> None:
-        from hopefear.neighbours.search.page import in_words
-
-        self._count += 1  # numbers of trials count those that were interrupted, too
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._count)
-        end = f"{finding.state}: {finding.error}" if finding.error else finding.state
-        if finding.state == "complete":
-            end = (
-                f"{self.metric} {scored(self.metric, finding.quality)} (pass {finding.passes}), "
-                f"{finding.nonzeros:,} non-zeros, {finding.seconds:.2f} s"
-            )
-        elif finding.state == "pruned":
-            end = f"given up after pass {finding.passes}"
-        words = "defaults" if finding.usual else in_words(finding.params)
-        self._print(f"trial {finding.number}: {finding.learner} {words}: {end}")
+    end = f"{finding.state}: {finding.error}" if finding.error else finding.state
+    if finding.state == "complete":
+        end = (
+            f"{metric} {scored(metric, finding.quality)} (pass {finding.passes}), "
+            f"{finding.nonzeros:,} non-zeros, {finding.seconds:.2f} s"
+        )
+    elif finding.state == "pruned":
+        end = f"given up after pass {finding.passes}"
+    words = "defaults" if finding.usual else in_words(finding.params)
+    return f"trial {finding.number}: {finding.learner} {words}: {end}"
 
 
 def _plan(args: argparse.Namespace, surface: Surface, corpus: Corpus) -> Any:

@@ -139,7 +139,7 @@ def _train(
     args: argparse.Namespace, console: Console, corpus: Corpus, dev: Any, learner: Any
 ) -> tuple[Any, dict[str, Any]]:
     """The outcome of training, and the newest value of all that events told."""
-    from hopefear.cli.progress import Watcher
+    from hopefear.cli.progress import TrainingLines
     from hopefear.tasks.base import train
     from hopefear.training.stopping import Stopping
 
@@ -162,7 +162,7 @@ def _train(
             **corpus.settings(args),
         }
         log = scope.enter_context(run_folder(args, settings))
-        watcher = scope.enter_context(Watcher(console, most, own or corpus.scores[0].name))
+        lines = scope.enter_context(TrainingLines(console, most, own or corpus.scores[0].name))
         trained = train(
             task,
             corpus.data,
@@ -173,14 +173,14 @@ def _train(
             shuffle=not args.no_shuffle,
             dev=dev,
             stopping=stopping,
-            on_event=[*([] if log is None else [log]), last.update, watcher],
+            on_event=[*([] if log is None else [log]), last.update, lines],
             trace=log is not None,
             checkpoints=checkpoints,
             resume=args.resume,
             pieces=PIECES,
             n_jobs=corpus.jobs,
             calibrate=not getattr(args, "no_temperature", False),
-            on_calibration=watcher.calibrating,
+            on_calibration=lines.calibrating,
             final=True,
             shards=options.shards_of(args),
             instrument=instrument,

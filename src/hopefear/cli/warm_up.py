@@ -7,20 +7,20 @@ import contextlib
 import importlib.util
 import io
 import json
+import multiprocessing
 import os
-import subprocess
-import sys
 import tempfile
-import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hopefear.cli.console import Console
-from hopefear.cli.progress import Bar
 from hopefear.cli.surface import Rehearsal, surface_of
-from hopefear.core.parallel import parallel
+from hopefear.core.progress import stage
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, recipes_of
 
@@ -40,7 +40,6 @@ examples:
   hopefear warm-up tag --learner sapo crf
   HOPEFEAR_CACHE=/opt/hopefear hopefear warm-up classify --jobs 8
 """
-_WORKER = "from hopefear.cli.warm_up import serve_jobs; serve_jobs()"
 
 
 class Job(NamedTuple):
@@ -154,107 +153,39 @@ def rehearsal_of(task: str) -> Rehearsal:
 
 
 def _compile(jobs: Sequence[Job], n_jobs: int, console: Console) -> dict[Job, Outcome]:
-    """Does all jobs in worker processes.
-
-    A process keeps to one task while it has jobs: what numba knows of their common functions need
-    not be compiled again.
-    """
-    waiting, lock, outcomes = list(jobs), threading.Lock(), {}
-    busy: dict[int, str] = {}
-
-    def next_job(worker: int) -> Job | None:
-        with lock:
-            others = {task for number, task in busy.items() if number != worker}
-            own = [job for job in waiting if job.task == busy.get(worker)]
-            free = [job for job in waiting if job.task not in others]
-            job = next(iter([*own, *free, *waiting]), None)
-            busy.pop(worker, None)
-            if job is not None:
-                waiting.remove(job)
-                busy[worker] = job.task
-            return job
-
-    def work_through(worker: int) -> None:
-        with _Worker() as process:
-            while (job := next_job(worker)) is not None:
-                outcomes[job] = process.do(job)
-                steps.done(str(job))
-
-    n_workers = min(n_jobs, len(jobs))
-    with _Steps(console, len(jobs)) as steps:
-        try:
-            for _ in parallel(range(n_workers), work_through, n_workers):
-                pass
-        finally:
-            with lock:
-                waiting.clear()
+    """Does all jobs in worker processes, those of different tasks in turn."""
+    turns: Counter[str] = Counter()
+    rank = {}
+    for job in jobs:  # common kernels of a task are compiled by its first job alone
+        rank[job] = turns[job.task]
+        turns[job.task] += 1
+    outcomes = {}
+    with (
+        stage("compiling", len(jobs), "learners and formats") as progress,
+        process_pool(min(n_jobs, len(jobs))) as pool,
+    ):
+        futures = {pool.submit(work, job): job for job in sorted(jobs, key=rank.__getitem__)}
+        for future in as_completed(futures):
+            job = futures[future]
+            try:
+                outcomes[job] = future.result()
+            except BrokenProcessPool:
+                outcomes[job] = Outcome([], [("compile", "a process has ended; is memory short?")])
+            progress.advance()
+            if not console.terminal:
+                console.say(f"{len(outcomes)}/{len(jobs)} {job}")
     return outcomes
 
 
-class _Worker:
-    """A process that does one job after the other; a new one follows where it dies."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-
-    def __enter__(self) -> _Worker:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self._process is not None:
-            self._process.communicate()
-
-    def do(self, job: Job) -> Outcome:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _WORKER],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(job) + "\n")
-            self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if line:
-            return Outcome(*json.loads(line))
-        with self._process as dead:  # closes the pipes
-            self._process = None
-        return Outcome([], [("compile", f"its process ended with status {dead.wait()}")])
+def process_pool(n: int) -> ProcessPoolExecutor:
+    """Returns ``n`` processes that print nothing."""
+    return ProcessPoolExecutor(n, multiprocessing.get_context("spawn"), _silence)
 
 
-class _Steps(Bar):
-    """A bar of jobs done."""
-
-    def __init__(self, console: Console, total: int) -> None:
-        super().__init__(console)
-        self.total, self.count, self._line = total, 0, None
-
-    def _columns(self) -> tuple[Any, ...]:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
-        words = TextColumn("{task.description}")
-        return BarColumn(), MofNCompleteColumn(), words, TimeRemainingColumn()
-
-    def _begin(self) -> None:
-        self._line = self._bar.add_task("compiling", total=self.total)
-
-    def done(self, name: str) -> None:
-        self.count += 1
-        if self._bar is not None:
-            self._bar.update(self._line, completed=self.count, description=name)
-        elif not self.console.terminal:
-            self.console.say(f"{self.count}/{self.total} {name}")
-
-
-def serve_jobs() -> None:
-    """Reads a job a line from standard input and answers each with its outcome, as JSON."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    for line in sys.stdin:
-        answers.write(json.dumps(work(Job(*json.loads(line)))) + "\n")
-        answers.flush()
+def _silence() -> None:
+    with open(os.devnull, "w") as nothing:
+        for number in (1, 2):
+            os.dup2(nothing.fileno(), number)
 
 
 def work(job: Job) -> Outcome:

@@ -37,7 +37,7 @@ from numba import types as types
 from numba.core import cgutils as cgutils
 
 from hopefear.core.kernel_cache import KernelCache, cache_folder, shipped_processor, type_key_of
-from hopefear.core.stages import COMPILING, stage
+from hopefear.core.progress import COMPILING, stage
 
 TESTED = ("0.64", "0.65", "0.66", "0.67", "0.68")
 _PREFIX = "hopefear."  # of the symbols of shared kernels

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from hopefear.distributed.connection import LOSSES, Connection, check_versions, versions
+from hopefear.distributed.connection import Connection, check_versions, versions
 from hopefear.errors import HopefearError
 
-# How often one run may be lost: another one of its size would be lost as well.
-_LOSSES = 5
+_RETRIES = 5  # of a run whose worker was lost
 _POLL = 0.2  # seconds between two looks at what else may have happened
 
 
@@ -40,7 +38,7 @@ class Runs:
     """
 
     def __init__(self, address: str = "auto", cores: int = 1) -> None:
-        self.cores, self.lost = cores, 0
+        self.cores = cores
         self._connection = Connection(address)
         self._shared: tuple[Any, Any, list[Any]] | None = None
 
@@ -60,7 +58,7 @@ class Runs:
         self,
         function: Callable[[Any, Any], Any],
         shared: Any,
-        items: Sequence[Any],
+        items: Iterable[Any],
         on_end: Callable[[Any], None] | None = None,
         watch: Callable[[], None] = lambda: None,
     ) -> Iterator[Any]:
@@ -72,44 +70,23 @@ class Runs:
             Of a module that workers can import.
         shared : object
             What all runs need; sent once to each machine.
-        items : sequence
+        items : iterable
             What each run has for itself.
         on_end : callable, optional
             Gets the result of every run as it ends, in whatever order they do.
         watch : callable, optional
             Called several times a second; what it raises ends the runs.
         """
-        results, first = {}, 0
-        for k, result in self.stream(function, shared, items, watch):
-            if on_end is not None:
-                on_end(result)
-            results[k] = result
-            while first in results:
-                yield results.pop(first)
-                first += 1
-
-    def stream(
-        self,
-        function: Callable[[Any, Any], Any],
-        shared: Any,
-        items: Iterable[Any],
-        watch: Callable[[], None] = lambda: None,
-    ) -> Iterator[tuple[int, Any]]:
-        """Yields number and result of every item as runs end; parameters as for :meth:`map`."""
         ray = self._connection.ray
         place = self._put(function, shared)
-        task = ray.remote(num_cpus=self.cores, max_retries=0)(_run)
+        task = ray.remote(num_cpus=self.cores, max_retries=_RETRIES)(_run)
         wanted, folder = versions(), os.getcwd()
-        own = {k: [ray.put(item)] for k, item in enumerate(items)}  # of runs that have not ended
-        losses: Counter[int] = Counter()
-        waiting: dict[Any, int] = {}
-
-        def ask(k: int) -> None:
-            waiting[task.remote(wanted, k, folder, place, own[k])] = k
-
+        waiting = {
+            task.remote(wanted, k, folder, place, [ray.put(item)]): k
+            for k, item in enumerate(items)
+        }
+        results, first = dict[int, Any](), 0
         try:
-            for k in own:
-                ask(k)
             while waiting:
                 ready, _ = ray.wait(list(waiting), num_returns=1, timeout=_POLL)
                 watch()
@@ -117,14 +94,17 @@ class Runs:
                     continue
                 k = waiting.pop(ready[0])
                 try:
-                    result = self._connection.answer(ready[0])
+                    results[k] = self._connection.answer(ready[0])
                 except self._connection.losses() as error:
-                    losses[k] += 1
-                    self._count_loss(k, losses[k], error)
-                    ask(k)
-                    continue
-                del own[k]
-                yield k, result
+                    raise HopefearError(
+                        f"the worker of run {k + 1} was lost {_RETRIES + 1} times; see the logs of "
+                        "the Ray cluster: is memory short?"
+                    ) from error
+                if on_end is not None:
+                    on_end(results[k])
+                while first in results:
+                    yield results.pop(first)
+                    first += 1
         finally:
             for reference in waiting:
                 ray.cancel(reference, force=True)
@@ -142,14 +122,6 @@ class Runs:
     def room(self) -> int:
         """Returns how many runs the cluster can make at a time, as it is now."""
         return sum(cores // self.cores for cores in self._machines())
-
-    def _count_loss(self, k: int, times: int, error: Exception) -> None:
-        self.lost += 1
-        if times > _LOSSES or self.lost > LOSSES:
-            raise HopefearError(
-                f"{self.lost} workers were lost, {times} of them with run {k + 1}; see the logs of "
-                "the Ray cluster: is memory short?"
-            ) from error
 
     def _check_room(self) -> None:
         """HopefearError where no machine could ever take up a run, which would wait for ever."""

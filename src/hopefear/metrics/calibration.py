@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear import __version__
-from hopefear.core.stages import stage
+from hopefear.core.progress import stage
 from hopefear.errors import HopefearError
 
 _RATIO = (math.sqrt(5.0) - 1.0) / 2.0  # the golden section

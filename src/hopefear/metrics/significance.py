@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopefear.core.stages import stage
+from hopefear.core.progress import stage
 from hopefear.errors import HopefearError
 from hopefear.metrics.base import Metric, Scores
 

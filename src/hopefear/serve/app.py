@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -49,10 +49,6 @@ _PAGE_HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "no-refe
 _AGAIN = {"retry-after": "1"}
 _BUSY = "too many requests wait already; try again later"
 _PAUSE = (0.1, 0.5)  # seconds before a request is refused
-
-
-class _DisconnectedError(Exception):
-    """The client has closed its connection."""
 
 
 class Limits(NamedTuple):
@@ -113,9 +109,11 @@ class App:
             **{path: partial(_page, path) for path in PAGE},
         }
         routes = [Route(path, view) for path, view in views.items()]
-        handlers: Any = {HTTPException: _refused}
-        self._views = Starlette(routes=routes, exception_handlers=handlers)
-        self._paths = {*views, *(f"/{verb}" for verb in NUMBERS)}
+        answers = {f"/{verb}": partial(self._answer, verb) for verb in NUMBERS}
+        routes += [Route(path, view, methods=["POST"]) for path, view in answers.items()]
+        handlers: Any = {HTTPException: _http_error, HopefearError: _user_error, Exception: _fault}
+        self._app = Starlette(routes=routes, exception_handlers=handlers)
+        self._paths = {*views, *answers}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -130,12 +128,7 @@ class App:
             await send(message)
 
         try:
-            answer: Any = self._refusal(scope)
-            if answer is None:
-                # Routes would take a tenth of the time of a request.
-                is_view = path[1:] not in NUMBERS
-                answer = self._views if is_view else await self._answer(path[1:], receive)
-            await answer(scope, receive, watched)
+            await (self._refusal(scope) or self._app)(scope, receive, watched)
         except Exception as error:
             self.on_error(error)  # Starlette has answered 500 before it passes on an error
         finally:
@@ -163,10 +156,8 @@ class App:
             if not hmac.compare_digest(given, b"Bearer " + self.token):
                 words = "a token is needed: Authorization: Bearer TOKEN"
                 return _error(401, words, {"www-authenticate": "Bearer"})
-        if path[1:] not in NUMBERS:
+        if path[1:] not in NUMBERS or scope["method"] != "POST":
             return None
-        if scope["method"] != "POST":
-            return _error(405, f"{path} is asked by POST", {"allow": "POST"})
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind != b"application/json":  # pages of others cannot send that unasked
             return _error(415, "the body must be JSON: content-type: application/json")
@@ -175,75 +166,63 @@ class App:
             return _error(413, self._too_large())
         return None
 
-    async def _answer(self, verb: str, receive: Any) -> Any:
-        """Returns the answer to a request, or what is wrong with it."""
+    async def _answer(self, verb: str, request: Request) -> Response:
+        """Returns the answer to a request."""
+        chunks: list[bytes] = []
         size = 0
-
-        async def body() -> bytes:
-            nonlocal size
-            chunks, more = [], True
-            while more:
-                message = await receive()
-                if message["type"] != "http.request":
-                    raise _DisconnectedError
-                chunks.append(message.get("body", b""))
-                size += len(chunks[-1])
-                self._held += len(chunks[-1])
-                if size > self.limits.body:
-                    raise HTTPException(413, self._too_large(), {"connection": "close"})
-                if self._held > max(_HELD, self.limits.body):
-                    raise BusyError
-                more = message.get("more_body", False)
-            return b"".join(chunks)
-
         try:
             async with asyncio.timeout(self.limits.seconds):
                 self.batcher.check_room()
-                content = await body()
-                if size <= _SHORT:
-                    job = self._job(verb, content)
-                else:
-                    loop = asyncio.get_running_loop()
-                    job = await loop.run_in_executor(self.batcher.pool, self._job, verb, content)
-                del content
-                return _Ready(await self._result(job, receive))
-        except HopefearError as error:
-            return _error(404 if isinstance(error, UnknownModelError) else 400, str(error))
-        except HTTPException as error:
-            return _error(error.status_code, error.detail, error.headers)
+                async for chunk in request.stream():
+                    chunks.append(chunk)
+                    size += len(chunk)
+                    self._held += len(chunk)
+                    if size > self.limits.body:
+                        raise HTTPException(413, self._too_large(), {"connection": "close"})
+                    if self._held > max(_HELD, self.limits.body):
+                        raise BusyError
+                result = await self._result(verb, chunks, size, request.receive)
+                return Response(result, media_type="application/json")
         except TimeoutError:
             words = f"no answer within {self.limits.seconds:g} s; ask for less, or later"
             return _error(504, words, _AGAIN)
-        except _DisconnectedError:
+        except ClientDisconnect:
             return _error(499, "the connection was lost")  # is counted, and goes nowhere
         except BusyError:
             pass
-        except Exception as error:
-            self.on_error(error)
-            return _error(500, "internal error, please report it")
         finally:
+            chunks.clear()
             self._held -= size
         await asyncio.sleep(pause())
         return _error(503, _BUSY, _AGAIN)
 
-    def _job(self, verb: str, body: bytes) -> Job:
-        """Reads a request and its inputs."""
-        request = read_request(verb, body)
+    def _job(self, verb: str, chunks: list[bytes]) -> Job:
+        """Reads a request and its inputs; of its body nothing is kept."""
+        request = read_request(verb, b"".join(chunks))
+        chunks.clear()
         name, service = self.registry.find(request.model)
         # At the usual pace, half of the time is enough.
         max_steps = min(MAX_STEPS, int(MAX_STEPS * self.limits.seconds / 2))
         return Job(name, service, request, max_steps)
 
-    async def _result(self, job: Job, receive: Any) -> bytes:
+    async def _result(self, verb: str, chunks: list[bytes], size: int, receive: Any) -> bytes:
         """Returns the answer as JSON; the request is given up where its client disconnects."""
-        answer = self.batcher.submit(job)
-        disconnected = asyncio.ensure_future(receive())
-        disconnected.add_done_callback(lambda _: answer.cancel())
+
+        async def work() -> bytes:
+            if size <= _SHORT:
+                job = self._job(verb, chunks)
+            else:
+                loop = asyncio.get_running_loop()
+                job = await loop.run_in_executor(self.batcher.pool, self._job, verb, chunks)
+            return await self.batcher.submit(job)
+
+        working, disconnected = asyncio.ensure_future(work()), asyncio.ensure_future(receive())
+        disconnected.add_done_callback(lambda _: working.cancel())
         try:
-            return await answer
+            return await working
         except asyncio.CancelledError:
             if disconnected.done():
-                raise _DisconnectedError from None
+                raise ClientDisconnect from None
             raise
         finally:
             disconnected.cancel()
@@ -265,19 +244,6 @@ class App:
             "hopefear_models": len(self.registry.services),
         }
         return Response(self.counts.text(gauges), media_type="text/plain; version=0.0.4")
-
-
-class _Ready:
-    """JSON that is sent as it is, faster than by a Response."""
-
-    def __init__(self, body: bytes) -> None:
-        self.body = body
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        length = b"%d" % len(self.body)
-        headers = [(b"content-length", length), (b"content-type", b"application/json")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body})
 
 
 def pause() -> float:
@@ -311,12 +277,20 @@ def _error(status: int, words: str, headers: Mapping[str, str] | None = None) ->
     return _json({"error": words}, status, headers)
 
 
-def _refused(request: Request, error: HTTPException) -> Response:
+async def _http_error(request: Request, error: HTTPException) -> Response:
     words = {
         404: f"there is no {request.url.path:.60} here; GET /openapi.json tells what there is",
         405: f"{request.method} is not for {request.url.path:.60}",
     }
     return _error(error.status_code, words.get(error.status_code, error.detail), error.headers)
+
+
+async def _user_error(request: Request, error: HopefearError) -> Response:
+    return _error(404 if isinstance(error, UnknownModelError) else 400, str(error))
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    return _error(500, "internal error, please report it")
 
 
 @cache

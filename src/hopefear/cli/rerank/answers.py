@@ -11,8 +11,9 @@ import numpy as np
 
 from hopefear.cli.console import Console, print_json
 from hopefear.cli.explain import feature_lines, told
-from hopefear.cli.progress import Counting, announced
+from hopefear.cli.progress import announced
 from hopefear.cli.rerank.corpus import reading_of, seen_by_model
+from hopefear.core.progress import counted
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.files import read_lists
@@ -33,11 +34,10 @@ def answers(
     blocks = read_lists(
         args.input, args.format, judged=False, dedup="none", on_error=args.on_error, report=report
     )
-    with Counting(console, "lists") as counting:
-        for block in counting(blocks, args.input):
-            ranked = _ranked(block, model, args, policy)
-            text = "".join(write(name, best, block, args) for name, best in ranked)
-            yield text.encode("utf-8", "backslashreplace")  # as JSON writes half a character
+    for block in counted(blocks, args.input, "lists"):
+        ranked = _ranked(block, model, args, policy)
+        text = "".join(write(name, best, block, args) for name, best in ranked)
+        yield text.encode("utf-8", "backslashreplace")  # as JSON writes half a character
 
 
 def reasons(

@@ -11,8 +11,8 @@ import numpy as np
 
 from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.options import threads
-from hopefear.cli.progress import Counting
 from hopefear.cli.surface import Corpus, Score
+from hopefear.core.progress import counted
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, kept, without_copies
 from hopefear.data.lists.dataset import ListDataset, encoded
@@ -30,17 +30,16 @@ def read(args: argparse.Namespace, console: Console) -> Candidates:
     from hopefear.tasks.rerank import judging, task
 
     metric, report = metric_asked(args.metric, args.metric_option, args.refs), ReadReport()
-    with Counting(console, "lists") as counting:
-        how = {**_how(args), "format": args.format}
-        blocks = judged_blocks(args.train, metric, report, args.gold, refs=args.refs, **how)
-        data = task.dataset(
-            counting(blocks, args.train),
-            args.features or "auto",
-            min_count=args.min_count,
-            baseline=args.baseline,
-            oracle=args.oracle,
-            metric=metric,
-        )
+    how = {**_how(args), "format": args.format}
+    blocks = judged_blocks(args.train, metric, report, args.gold, refs=args.refs, **how)
+    data = task.dataset(
+        counted(blocks, args.train, "lists"),
+        args.features or "auto",
+        min_count=args.min_count,
+        baseline=args.baseline,
+        oracle=args.oracle,
+        metric=metric,
+    )
     tell_skipped(report, console)
     task.check(data)
     trees = data.features.extraction.trees is not None
@@ -115,16 +114,15 @@ class Candidates(Corpus):
     def held_out(self, which: str, args: argparse.Namespace, console: Console) -> ListDataset:
         path, gold = getattr(args, which), getattr(args, f"{which}_gold")
         report, option = ReadReport(), f"--{which}-gold"
-        with Counting(console, "lists") as counting:
-            how = {**_how(args), "prefer": args.format, "refs": getattr(args, f"{which}_refs")}
-            blocks = judged_blocks(path, self.judged_by, report, gold, option, **how)
-            data = encoded(
-                counting(blocks, path),
-                self.data.features,
-                args.baseline,
-                oracle=args.oracle,
-                metric=self.judged_by,
-            )
+        how = {**_how(args), "prefer": args.format, "refs": getattr(args, f"{which}_refs")}
+        blocks = judged_blocks(path, self.judged_by, report, gold, option, **how)
+        data = encoded(
+            counted(blocks, path, "lists"),
+            self.data.features,
+            args.baseline,
+            oracle=args.oracle,
+            metric=self.judged_by,
+        )
         tell_skipped(report, console)
         return data
 

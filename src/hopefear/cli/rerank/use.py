@@ -9,10 +9,10 @@ import numpy as np
 
 from hopefear.cli.console import Console, long_table, weights_table
 from hopefear.cli.inspect import votes_of
-from hopefear.cli.progress import Counting
 from hopefear.cli.rerank.answers import answers, reasons
 from hopefear.cli.rerank.corpus import judged_blocks, reading_of
 from hopefear.cli.surface import Sample, Score
+from hopefear.core.progress import counted
 from hopefear.data.files import ReadReport
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.training.predictors import LinearPredictor
@@ -44,21 +44,20 @@ def evaluate(
     """Its choices beside the 1-best, the oracle and the worst."""
     from hopefear.tasks.rerank import task
 
-    with Counting(console, "lists") as counting:
-        blocks = judged_blocks(
-            args.data,
-            model.metric,
-            report,
-            args.gold,
-            refs=args.refs,
-            format=args.format,
-            dedup=reading_of(model)["dedup"],
-            on_error=args.on_error,
-        )
-        lists: Any = counting(blocks, args.data)
-        if args.report is not None:
-            lists = list(lists)  # which the page looks at again
-        scores = task.evaluate(model, lists)
+    blocks = judged_blocks(
+        args.data,
+        model.metric,
+        report,
+        args.gold,
+        refs=args.refs,
+        format=args.format,
+        dedup=reading_of(model)["dedup"],
+        on_error=args.on_error,
+    )
+    lists: Any = counted(blocks, args.data, "lists")
+    if args.report is not None:
+        lists = list(lists)  # which the page looks at again
+    scores = task.evaluate(model, lists)
     if not args.json:
         console.say(scores.text().rstrip("\n"))
     facts = {**scores.as_dict(), "learner": model.about.get("learner")}

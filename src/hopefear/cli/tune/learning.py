@@ -5,19 +5,18 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from hopefear.cli import train
 from hopefear.cli.console import Console, scored, tell_skipped
-from hopefear.cli.progress import Bar
 from hopefear.cli.tune.options import WORDS
 from hopefear.cli.tune.outcome import FILES, Outcome, first_choices
+from hopefear.core.progress import stage
 from hopefear.data.files import ReadReport
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
@@ -92,7 +91,7 @@ def tuned(
     with contextlib.ExitStack() as scope:
         args.resume = False
         log = scope.enter_context(train.run_folder(args, settings))
-        watcher = scope.enter_context(TuneWatcher(console, metric.main, runs is not None))
+        watcher = scope.enter_context(TuningLines(console, metric.main, runs is not None))
         listeners: list[Listener] = [watcher] if log is None else [log, watcher]
         start = start_of(args, added)
         elsewhere = None if runs is None else partial(runs.map, on_end=watcher.run_ended)
@@ -245,19 +244,16 @@ def read_lists(
     """The lists of ``--nbest``, or those of ``--dev-nbest`` where ``which`` is ``dev_``."""
     paths = [os.fspath(path) for path in nbest or getattr(args, f"{which}nbest")]
     report = ReadReport()
-    name = paths[0] if len(paths) == 1 else f"{len(paths)} files"
-    with ReadWatcher(console, name) as watcher:
-        lists = read(
-            paths,
-            getattr(args, f"{which}refs"),
-            metric=metric,
-            source=getattr(args, f"{which}source"),
-            absent=args.absent,
-            on_error=args.on_error,
-            report=report,
-            on_progress=watcher,
-            **more,
-        )
+    lists = read(
+        paths,
+        getattr(args, f"{which}refs"),
+        metric=metric,
+        source=getattr(args, f"{which}source"),
+        absent=args.absent,
+        on_error=args.on_error,
+        report=report,
+        **more,
+    )
     tell_skipped(report, console)
     return lists
 
@@ -343,8 +339,8 @@ def _uncounted(args: argparse.Namespace, reason: str) -> str:
 _MANY = 50  # rounds beyond which every tenth gets a line
 
 
-class TuneWatcher(Bar):
-    """A listener of tuning events.
+class TuningLines:
+    """Listener of tuning events: a line for each round, and a stage while it is entered.
 
     Parameters
     ----------
@@ -353,23 +349,19 @@ class TuneWatcher(Bar):
     metric : str
         The score to show.
     quiet_lines : bool
-        Only the bar: for tuning inside the rounds of a decoder, and for seeds on a cluster.
+        Only the stage: for tuning inside the rounds of a decoder, and for seeds on a cluster.
     """
 
     def __init__(self, console: Console, metric: str, quiet_lines: bool = False) -> None:
-        super().__init__(console)
-        self.metric, self.quiet_lines = metric, quiet_lines
+        self.console, self.metric, self.quiet_lines = console, metric, quiet_lines
+        self._stage = stage("tuning", None, "rounds")
 
-    def _columns(self) -> tuple[Any, ...]:
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    def __enter__(self) -> Self:
+        self._work = self._stage.__enter__()
+        return self
 
-        title = TextColumn("tuning{task.fields[round]}")
-        scores = TextColumn("{task.fields[scores]}")
-        return title, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), scores
-
-    def _begin(self) -> None:
-        self._task = self._bar.add_task("", total=None, round="", scores="")
-        self._began = time.perf_counter()
+    def __exit__(self, *error: Any) -> None:
+        self._stage.__exit__(*error)
 
     def __call__(self, event: dict[str, Any]) -> None:
         epoch, of = event["epoch"], event.get("of")
@@ -378,53 +370,19 @@ class TuneWatcher(Bar):
             for name, title in (("train", "tuning"), ("dev", "dev"))
             if self.metric in event.get(name, {})
         )
-        if self._bar is not None:
-            number = f", round {epoch}" + (f"/{of}" if of else "")
-            number += f", {epoch / max(time.perf_counter() - self._began, 1e-9):.2g} rounds/s"
-            seed = f", seed {event['seed']}" if "seed" in event else ""
-            self._bar.update(
-                self._task, total=of, completed=epoch, round=number + seed, scores=scores
-            )
+        seed = f"seed {event['seed']}, " if "seed" in event else ""
+        self._work.done, self._work.total = epoch, of
+        self._work.text = f"tuning, {seed}round {epoch}{f'/{of}' if of else ''}, {scores}"
         if not self.quiet_lines and (not of or of <= _MANY or epoch % 10 == 0):
-            self._line(event, scores)
+            nnz = f", {event['nnz']:,} non-zeros" if "nnz" in event else ""
+            time = f", {event['seconds']:.2f} s" if "seconds" in event else ""
+            self.console.say(f"{seed}round {epoch}: {scores}{nnz}{time}")
 
     def run_ended(self, run: Run) -> None:
-        """A line for a seed whose run has ended on a cluster."""
+        """Prints a line for a seed whose run has ended on a cluster."""
         dev = "" if run.dev is None else f", dev {self.metric} {scored(self.metric, run.dev)}"
         rounds = len(run.tuned.history)
-        self._print(
+        self.console.say(
             f"seed {run.seed}: tuning {self.metric} {scored(self.metric, run.train)}{dev}, "
             f"{rounds} round{'s' * (rounds != 1)}"
         )
-
-    def _line(self, event: dict[str, Any], scores: str) -> None:
-        seed = f"seed {event['seed']}, " if "seed" in event else ""
-        nnz = f", {event['nnz']:,} non-zeros" if "nnz" in event else ""
-        time = f", {event['seconds']:.2f} s" if "seconds" in event else ""
-        self._print(f"{seed}round {event['epoch']}: {scores}{nnz}{time}")
-
-
-class ReadWatcher(Bar):
-    """How many candidates have been read, on a terminal; elsewhere nothing is shown.
-
-    Parameters
-    ----------
-    console : Console
-        Where it is shown.
-    name : str
-        What is read.
-    """
-
-    def __init__(self, console: Console, name: str) -> None:
-        super().__init__(console)
-        self.name = os.path.basename(name)
-
-    def _begin(self) -> None:
-        self._task = self._bar.add_task(f"reading {self.name}", total=None)
-        self._began = time.perf_counter()
-
-    def __call__(self, candidates: int) -> None:
-        if self._bar is not None:
-            speed = candidates / max(time.perf_counter() - self._began, 1e-9)
-            text = f"reading {self.name}: {candidates:,} candidates, {speed:,.0f} a second"
-            self._bar.update(self._task, description=text)

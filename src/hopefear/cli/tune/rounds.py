@@ -13,7 +13,7 @@ from typing import Any
 from hopefear.cli.console import Console
 from hopefear.cli.train import time_taken
 from hopefear.cli.tune.learning import (
-    TuneWatcher,
+    TuningLines,
     check_files,
     held_out_lists,
     read_lists,
@@ -179,7 +179,7 @@ def iterated(
         )
         console.say(f"tuning on {lists.n_candidates:,} candidates of {len(lists):,} lists")
         lists, other = split(lists, dev, args.held_out, args.seed)
-        with TuneWatcher(console, metric.main, quiet_lines=True) as watcher:
+        with TuningLines(console, metric.main, quiet_lines=True) as watcher:
             elsewhere = None if runs is None else partial(runs.map, on_end=watcher.run_ended)
             tuning = tuning_of(
                 args, lists, other, metric, params, before, [watcher], elsewhere=elsewhere

@@ -12,10 +12,10 @@ import numpy as np
 
 from hopefear.cli.console import Console, print_json, tell_skipped
 from hopefear.cli.guard import put
-from hopefear.cli.progress import Counting
 from hopefear.cli.tune.learning import metric_asked, read_lists, told
 from hopefear.core.arrays import Strings
 from hopefear.core.hashing import StringTable
+from hopefear.core.progress import counted
 from hopefear.data.files import ReadReport
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.reading import moses_blocks, read_moses
@@ -30,9 +30,8 @@ def run_predict(args: argparse.Namespace, console: Console) -> None:
     """Write what the weights choose from the lists of ``--input``."""
     weights, report = Weights.read(args.weights, args.allow_outside), ReadReport()
     unused = Unused(weights, args.weights)
-    with Counting(console, "lists") as counting:
-        blocks = counting(_seen(_blocks(args, weights, report), unused), args.input[0])
-        put(args.output, (_written(block, weights, args.nbest) for block in blocks))
+    blocks = counted(_seen(_blocks(args, weights, report), unused), args.input[0], "lists")
+    put(args.output, (_written(block, weights, args.nbest) for block in blocks))
     tell_skipped(report, console)
     unused.tell(console)
 

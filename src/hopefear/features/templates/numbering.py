@@ -15,7 +15,7 @@ import numpy as np
 from hopefear.core.arrays import Strings, Texts
 from hopefear.core.component import kernel
 from hopefear.core.hashing import mix
-from hopefear.core.stages import stage
+from hopefear.core.progress import stage
 from hopefear.features.templates.program import (
     ENTRIES,
     USED,

@@ -11,7 +11,7 @@ import numpy as np
 from hopefear.core.arrays import frozen_as
 from hopefear.core.component import kernel
 from hopefear.core.learner import Learner
-from hopefear.core.stages import stage
+from hopefear.core.progress import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.data.tree_rows import TreeDataset, TreeRows

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, helper, kernel
-from hopefear.core.stages import stage
+from hopefear.core.progress import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
 from hopefear.losses.perceptron import Perceptron

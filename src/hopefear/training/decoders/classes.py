@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, kernel
-from hopefear.core.stages import stage
+from hopefear.core.progress import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.training.decoders.base import Decoder, KBest, chosen
 from hopefear.training.decoders.votes import VoteReplay, VotingView

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.component import kernel, shared_kernel
-from hopefear.core.stages import stage
+from hopefear.core.progress import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.errors import HopefearError
