@@ -7,14 +7,10 @@ import itertools
 
 import numpy as np
 import pytest
-from class_oracle import replay_classes
 from learner_catalogue import (
-    FEW_RULES,
-    LOOSE,
     LOSSES,
     READOUTS,
     RULES,
-    SEARCHING,
     STRUCTURES,
     hole,
 )
@@ -22,7 +18,6 @@ from reference import brute_votes, close, exact_weights, random_problem, replay,
 
 from hopefear.core.learner import Learner, describe
 from hopefear.errors import CombinationError
-from hopefear.losses.nbest_mira import NBestMIRA
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.readouts.voted import Voted
@@ -32,7 +27,6 @@ from hopefear.training.online import OnlineTrainer
 
 ON = ("every", "mistakes")
 GRID = list(itertools.product(LOSSES, RULES, STRUCTURES, ON))
-SEARCHED = list(itertools.product(SEARCHING, FEW_RULES, STRUCTURES, ON))
 
 
 def names(grid):
@@ -93,41 +87,6 @@ def test_a_combination_equals_its_oracle_or_says_why_not(loss, name, structure, 
     shown = wanted[:, 1:] - wanted[:, :1] if structure.n_parts() == 1 else wanted
     np.testing.assert_array_equal(np.rint(shares * 45), shown)
     np.testing.assert_array_equal(labels, wanted.argmax(axis=1))
-
-
-@pytest.mark.parametrize(("loss", "name", "structure", "on"), SEARCHED, ids=names(SEARCHED))
-def test_losses_that_search_equal_their_oracles_or_say_why_not(loss, name, structure, on):
-    rule, binary = RULES[name], structure.n_parts() == 1
-    reason = hole(loss, rule, on)
-    if reason is not None:
-        with pytest.raises(CombinationError, match=reason):
-            Learner(loss, rule, Last(), on)
-        return
-    trainers = []
-    for readout in READOUTS:
-        learner = Learner(loss, rule, readout, on)
-        several = loss.depth() > 1 or "expectation" in loss.needs()
-        if isinstance(readout, Voted) and several and not binary:
-            with pytest.raises(CombinationError, match=r"Voted: .* use readout=averaged"):
-                OnlineTrainer(structure, learner)
-            continue
-        trainers.append(trained(structure, learner))
-    last, average = trainers[:2]
-    weights = exact_weights(last)
-    assert np.isfinite(weights).all()
-    for other in trainers:  # what is kept changes nothing that is learnt
-        np.testing.assert_array_equal(exact_weights(other), weights)
-        assert other.tally.counts.tolist() == last.tally.counts.tolist()
-    if name == "cw" and type(loss).__name__ in LOOSE:
-        return
-    trace = replay_classes(
-        structure, Learner(loss, rule, Last(), on), problem(structure), np.arange(45)
-    )
-    tolerance = 1e-5 if type(loss) is NBestMIRA else 1e-9
-    np.testing.assert_allclose(weights, trace.snapshots[-1], atol=tolerance)
-    np.testing.assert_allclose(average.average(), trace.average, atol=tolerance)
-    assert (last.mistakes, last.updates, last.ticks) == trace[3:6]
-    assert last.loss == pytest.approx(trace.loss, rel=1e-6, abs=tolerance)
 
 
 def check_observation(trainer, trace):

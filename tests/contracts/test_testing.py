@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,16 +30,10 @@ from hopefear.training.online import OnlineTrainer
 
 STRUCTURES = tiny_structures()
 READOUTS = {"last": lambda w: w[-1], "averaged": lambda w: w.mean(axis=0)}
-SMALL = ("multiclass", "lists")
 
 
 def ids(parts):
     return [describe(part.part) for part in parts]
-
-
-@pytest.mark.parametrize("name", STRUCTURES)
-def test_structure(name):
-    testing.check_structure(STRUCTURES[name])
 
 
 @pytest.mark.parametrize("part", registered_parts("loss"), ids=ids(registered_parts("loss")))
@@ -60,24 +53,6 @@ def test_rule(part):
 @pytest.mark.parametrize("part", registered_parts("readout"), ids=ids(registered_parts("readout")))
 def test_readout(part):
     testing.check_readout(part.part, READOUTS.get(part.name))
-
-
-def grid():
-    """Every loss with every rule, each on one of the structures in turn."""
-    pairs = itertools.product(registered_parts("loss"), registered_parts("rule"))
-    for number, (loss, rule) in enumerate(pairs):
-        yield loss, rule, SMALL[number % 2], ("every", "mistakes")[number // 2 % 2]
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_every_learner_equals_its_oracle_or_says_why_not(name):
-    for loss, rule, place, on in grid():
-        if loss.name == name:
-            structure = STRUCTURES[place]
-            if set(loss.part.needs()) - set(structure.offers()):
-                structure = STRUCTURES["lists" if place != "lists" else "multiclass"]
-            reason = testing.check_learner(loss.part, rule.part, Averaged(), structure, on=on)
-            assert reason == "" or " and " in reason or "needs" in reason or "margin" in reason
 
 
 def test_every_loss_of_the_table_has_a_formula_and_settings_that_exist():

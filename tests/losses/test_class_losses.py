@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import dense_loss, random_problem, replay
 
-from hopefear.core.component import component
-from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import Example
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear
@@ -45,19 +42,6 @@ KINKS = {"Perceptron": lambda loss: 0.0, "Hinge": lambda loss: loss.asked}
 STRUCTURES = [Binary(12, bias=0.7), Multiclass(12, 4), Multiclass(12, 3, bias=0.7)]
 
 margins = st.floats(-30, 30)
-
-
-@component(Row)
-class Dense(NamedTuple):
-    """A row that adds up into a vector; a coordinate that comes twice is an error."""
-
-    g: np.ndarray
-    seen: np.ndarray
-
-    def put(self, j, g):
-        assert not self.seen[j]
-        self.seen[j] = True
-        self.g[j] = g
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
@@ -128,57 +112,6 @@ def test_margins_of_hundreds_keep_their_digits():
     assert Logistic().value(700.0) == pytest.approx(math.exp(-700), rel=1e-12)
     assert Logistic().slope(700.0) == pytest.approx(math.exp(-700), rel=1e-12)
     assert Exponential(limit=3).value(-5.0) == pytest.approx(math.exp(3) * 3)
-
-
-def subgradient(structure, loss, problem, i, w):
-    """(loss, direction) through score, margin, contrast and scatter."""
-    work = structure.workspace(problem.rows, loss, np.float64)
-    x = Example(problem.rows, i)
-    structure.score(x, Plain(w), work.theta)
-    forced = loss.subgradient(structure, x, work)
-    row = Dense(np.zeros(w.size), np.zeros(w.size, bool))
-    if forced:
-        structure.scatter(x, work.mu, row)
-        spread = np.arange(1.0, w.size + 1)
-        assert structure.norm(x, work.mu, Plain(spread)) == pytest.approx(spread @ row.g**2)
-    return work.loss[0], row.g
-
-
-@pytest.mark.parametrize("structure", STRUCTURES, ids=["binary", "four", "three-and-bias"])
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_the_direction_is_minus_the_gradient_of_the_whole_loss(loss, structure):
-    problem = random_problem(1, n=12, classes=structure.n_labels(), weighted=True)
-    rng = np.random.default_rng(2)
-    for i in range(12):
-        w = rng.normal(size=structure.n_coordinates())
-        _, g = subgradient(structure, loss, problem, i, w)
-        numeric = np.zeros(w.size)
-        for j in range(w.size):
-            ends = []
-            for step in (1e-6, -1e-6):
-                moved = w.copy()
-                moved[j] += step
-                ends.append(subgradient(structure, loss, problem, i, moved)[0])
-            numeric[j] = (ends[1] - ends[0]) / 2e-6
-        np.testing.assert_allclose(g, numeric, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("structure", STRUCTURES, ids=["binary", "four", "three-and-bias"])
-def test_scores_and_decisions_are_those_of_the_dense_model(structure):
-    problem = random_problem(3, n=20, classes=structure.n_labels())
-    w = np.random.default_rng(4).normal(size=structure.n_coordinates())
-    X = np.hstack([problem.X, np.full((20, 1), structure.bias)]) if structure.bias else problem.X
-    wanted = X @ w.reshape(X.shape[1], -1)
-    theta, y = np.zeros(structure.n_parts()), np.zeros(1, np.int64)
-    for i in range(20):
-        x, gold = Example(problem.rows, i), problem.rows.labels[i]
-        structure.score(x, Plain(w), theta)
-        np.testing.assert_allclose(theta, wanted[i], atol=1e-12)
-        structure.argmax(x, theta, y)
-        best = int(wanted[i, 0] > 0) if theta.size == 1 else wanted[i].argmax()
-        assert y[0] == best
-        assert (structure.margin(x, theta, y) > 0) == (best == gold)
-        assert y[0] != gold
 
 
 @pytest.mark.parametrize("structure", [Binary(3), Multiclass(3, 4)], ids=["binary", "four"])

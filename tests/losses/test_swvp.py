@@ -42,6 +42,8 @@ from hopefear.recipes import CHAIN_RECIPES
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import Beam
+from hopefear.testing.contracts import Sums
+from hopefear.testing.worlds import chain_features
 from hopefear.training.online import OnlineTrainer
 
 pytestmark = pytest.mark.interpreted
@@ -74,19 +76,8 @@ def chains(words, labels) -> SequenceDataset:
 
 
 def phi(chain, symbols, y):
-    """Feature vector of an output, straight from the layout in the docstring of ``Chain``."""
-    out = np.zeros(chain.n_coordinates())
-    width = chain.width
-    pairs, triples = SYMBOLS * width, (SYMBOLS + (1 + SYMBOLS) * width) * width
-    for t, (x, label) in enumerate(zip(symbols, y, strict=True)):
-        out[x * width + label] += 1.0
-        if t > 0:
-            pair = label * width + y[t - 1]
-            out[pairs + pair] += 1.0
-            out[pairs + (1 + x) * width * width + pair] += 1.0
-        if t > 1 and chain.order == 2:
-            out[triples + pair * width + y[t - 2]] += 1.0
-    return out
+    """Feature vector of an output."""
+    return chain_features(chain, chains([symbols], [y]).rows, 0, y)
 
 
 def all_sets(jj, gold, y):
@@ -144,30 +135,18 @@ def by_the_paper(loss, chain, symbols, gold, y, w):
     return gamma, direction, False
 
 
-class Into:
-    """A row that adds entries up in a dense vector."""
-
-    def __init__(self, n):
-        self.total = np.zeros(n)
-
-    def additive(self):
-        return True
-
-    def put(self, j, g):
-        self.total[int(j)] += g
-
-
 def direction_of(loss, chain, data, i, w):
     """What the loss makes of one example: (force, prediction, direction, workspace)."""
     work = chain.workspace(data.rows, loss, np.float64)
     x = Example(data.rows, i)
     chain.score(x, Plain(w), work.theta)
     force = loss.subgradient(chain, x, work)
-    row = Into(chain.n_coordinates())
+    n = chain.n_coordinates()
+    row = Sums(np.zeros(n), np.zeros(n, np.int64), False)
     if force:
         chain.scatter(x, work.mu, row)
     T = int(np.diff(data.rows.starts)[i])
-    return force, work.y[:T].tolist(), row.total, work
+    return force, work.y[:T].tolist(), row.g, work
 
 
 def drawn(rng, T, scale=1.0):

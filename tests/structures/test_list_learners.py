@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from chain_oracle import replay_on
 from compiled_spread import same, write
-from list_oracle import ListWorld, replay_lists, rows_of, tiny_lists
+from list_oracle import ListWorld, rows_of, tiny_lists
 from reference import exact_weights, stepwise
 
 from hopefear.core.learner import Learner
@@ -60,14 +61,16 @@ def test_compiled_equals_interpreted(name, interpreted):
 def test_compiled_equals_the_dense_oracle(name):
     tied, learner = SPREAD[name]
     structure = NBest(6, tied)
-    trace = replay_lists(structure, learner, ROWS, ORDER)
+    trace = replay_on(structure, learner, ROWS, ORDER)
     trainer = OnlineTrainer(structure, learner, np.float64)
     copies = stepwise(trainer, ROWS, ORDER)
     tolerance = 1e-4 if name == "nbest-mira" else 1e-9  # solved in 200 rounds at most
     np.testing.assert_allclose(copies, trace.snapshots, rtol=0, atol=tolerance)
     assert trainer.updates == trace.updates
     if isinstance(learner.readout, Averaged):
-        np.testing.assert_allclose(trainer.average(), trace.average, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(
+            trainer.average(), trace.snapshots.mean(axis=0), rtol=0, atol=tolerance
+        )
 
 
 def figure_one(rows, order, eta, lam, features=6):

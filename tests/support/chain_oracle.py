@@ -5,11 +5,9 @@ Worlds, formulas of losses and dense rules are those of ``hopefear.testing``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from reference import Trace
 
 from hopefear import testing
 from hopefear.core.learner import Learner
@@ -17,7 +15,7 @@ from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.features.attributes import AttributeFeatures, AttributeRows
 from hopefear.structures.chain.chain import Chain
 from hopefear.testing.contracts import Sums
-from hopefear.testing.rules import dense_rule
+from hopefear.testing.rules import Trace, dense_rule, replay
 from hopefear.testing.worlds import FORMULAS, Force, chain_features, permitted, programme, softmax
 
 __all__ = ["Force", "Sums", "permitted", "programme", "softmax"]
@@ -99,29 +97,11 @@ def force(loss: Any, world: Any) -> Force:
     return FORMULAS[type(loss).__name__](loss, world)
 
 
-def replay_chain(chain: Chain, learner: Learner, rows: TokenRows, order) -> Trace:
+def replay_on(structure: Any, learner: Learner, rows: Any, order) -> Trace:
     """Train the oracle and keep a copy of its weights after every example."""
 
     def force_at(i: int, w: np.ndarray) -> Force:
-        return force(learner.loss, World(chain, rows, i, w))
+        return force(learner.loss, testing.World.at(structure, rows, i, w))
 
-    return replayed(learner, chain.n_coordinates(), order, force_at)
-
-
-def replayed(
-    learner: Learner, size: int, order, force_at: Callable[[int, np.ndarray], Force]
-) -> Trace:
-    """Train a dense rule by the force of each example under the weights there are."""
-    rule = dense_rule(learner.rule, size)
-    snapshots, ended, longest, mistakes, updates, total = [], [], 0.0, 0, 0, 0.0
-    for i in order:
-        found = force_at(i, rule.w)
-        mistakes, total = mistakes + found.mistaken, total + found.value
-        if learner.on == "every" or (found.mistaken and found.forced):
-            ended.append(rule.w.copy())
-            g = found.g if found.forced else 0 * found.g
-            rule.tick(g, found.value, found.margin)
-            longest = max(longest, float(np.linalg.norm(g)))
-            updates += found.forced
-        snapshots.append(rule.w.copy())
-    return Trace(np.array(snapshots), np.array(ended), longest, mistakes, updates, rule.t, total)
+    rule = dense_rule(learner.rule, structure.n_coordinates())
+    return replay(rule, learner.on, order, force_at)

@@ -7,11 +7,9 @@ weights.
 from __future__ import annotations
 
 import numpy as np
-from chain_oracle import Force, Sums, force, replayed
-from reference import Trace
+from chain_oracle import Sums
 
 from hopefear import testing
-from hopefear.core.learner import Learner
 from hopefear.core.workspace import Example, Plain
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.structures.nbest import NBest
@@ -100,12 +98,3 @@ class Asked:
 
     def world(self, i, w):
         return ListWorld(self.structure, self.rows, i, w)
-
-
-def replay_lists(structure: NBest, learner: Learner, rows: ListRows, order) -> Trace:
-    """Train the oracle and keep a copy of its weights after every list."""
-
-    def force_at(i: int, w: np.ndarray) -> Force:
-        return force(learner.loss, ListWorld(structure, rows, i, w))
-
-    return replayed(learner, structure.n_coordinates(), order, force_at)

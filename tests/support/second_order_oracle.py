@@ -7,33 +7,14 @@ import itertools
 import numpy as np
 
 from hopefear.structures.tree.parts import Scores, fill_arcs, new_arcs, part_counts
-
-
-def is_tree(heads):
-    """Whether every word reaches the root."""
-    for m in range(1, len(heads)):
-        path = {m}
-        while m:
-            m = int(heads[m])
-            if m in path:
-                return False
-            path.add(m)
-    return True
-
-
-def is_projective(heads):
-    """Whether no two arcs cross, with the root at the left end."""
-    spans = [(min(h, m), max(h, m)) for m, h in enumerate(heads) if m]
-    return not any(a < c < b < d for a, b in spans for c, d in spans)
+from hopefear.testing.trees import is_tree
 
 
 def candidate_trees(arcs, n, single=False, projective=False):
     """All trees made of candidate arcs."""
     choices = [arcs.head[arcs.first[m] : arcs.first[m + 1]].tolist() for m in range(1, n + 1)]
     for heads in itertools.product([0], *choices):
-        if single and heads[1:].count(0) != 1:
-            continue
-        if is_tree(heads) and (not projective or is_projective(heads)):
+        if is_tree(heads, not projective, single):
             yield np.array(heads, np.int32)
 
 

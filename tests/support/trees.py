@@ -11,49 +11,16 @@ import itertools
 
 import numpy as np
 
+from hopefear.testing.trees import is_tree
+
 KINDS = ["normal", "whole", "sparse", "steep", "large", "cycles"]  # of scores
-
-
-@functools.cache
-def all_trees(n: int) -> tuple[tuple[int, ...], ...]:
-    """Every tree of ``n`` words, any number of them below the root: ``(n + 1) ** (n - 1)``."""
-    choices = itertools.product(range(n + 1), repeat=n)
-    return tuple((0, *heads) for heads in choices if is_tree((0, *heads)))
-
-
-def is_tree(heads) -> bool:
-    """Whether every word leads up to the root."""
-    n = len(heads) - 1
-    for m in range(1, n + 1):
-        place = m
-        for _ in range(n):
-            place = heads[place]
-            if place == 0:
-                break
-        if place != 0:
-            return False
-    return True
-
-
-def projective(heads) -> bool:
-    """Whether no two arcs cross, those of the root (at the left end) among them."""
-    spans = [(min(h, m), max(h, m)) for m, h in enumerate(heads) if m]
-    return not any(a < c < b < d for a, b in spans for c, d in spans)
-
-
-def n_roots(heads) -> int:
-    """How many words hang on the root."""
-    return sum(h == 0 for h in heads[1:])
 
 
 @functools.cache
 def trees(n: int, flat: bool, single: bool) -> tuple[tuple[int, ...], ...]:
     """The trees of ``n`` words: only projective ones if ``flat``, only with one root arc."""
-    return tuple(
-        heads
-        for heads in all_trees(n)
-        if (not flat or projective(heads)) and (not single or n_roots(heads) == 1)
-    )
+    choices = ((0, *heads) for heads in itertools.product(range(n + 1), repeat=n))
+    return tuple(heads for heads in choices if is_tree(heads, not flat, single))
 
 
 @functools.cache

@@ -16,9 +16,10 @@ import numpy as np
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, SCALE, Row, Rule, Structure
 from hopefear.core.learner import Learner, describe
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.regret import Regret
+from hopefear.costs.weighted import Weighted
 from hopefear.errors import CombinationError
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear
@@ -149,22 +150,29 @@ def check_structure(structure: Any, rows: Any = None, seed: int = 0) -> None:
     """
     rows = tiny_rows(structure) if rows is None else rows
     rng, n = np.random.default_rng(seed), structure.n_coordinates()
-    for i in range(len(rows.weights)):
+    examples = [outputs_of(structure, rows, i) for i in range(len(rows.weights))]
+    depth = max((len(outputs.F) for outputs in examples), default=1)
+    work = structure.workspace(rows, _Everything(depth), np.float64)  # one for all, as in training
+    for i, outputs in enumerate(examples):
         for w in (np.zeros(n), rng.integers(-1, 2, n) * 1.0, rng.normal(size=n)):
-            _Probe(structure, rows, i, w).check()
+            _Probe(structure, rows, i, World(outputs, w), work).check()
 
 
 class _Probe:
-    """One structure, one example, one vector of weights."""
+    """One structure, one example under given weights, one workspace."""
 
-    def __init__(self, structure: Any, rows: Any, i: int, w: np.ndarray) -> None:
-        self.structure, self.rows, self.i, self.w = structure, rows, i, w
-        self.x, self.world = Example(rows, i), World(outputs_of(structure, rows, i), w)
+    def __init__(self, structure: Any, rows: Any, i: int, world: World, work: Any) -> None:
+        self.structure, self.rows, self.i, self.w = structure, rows, i, world.w
+        self.x, self.world, self.work = Example(rows, i), world, work
         self.name = f"{type(structure).__name__}, example {i}"
-        self.work = structure.workspace(rows, _Everything(len(self.world.F)), np.float64)
-        self.offers, self.any_tie = structure.offers(), self.world.outputs.any_tie
-        self.cost = Regret(0.7) if "regret" in self.offers else Hamming(0.7)
-        structure.score(self.x, Plain(w), self.work.theta)
+        self.offers, self.any_tie = structure.offers(), world.outputs.any_tie
+        self.costs: list[Any] = [Regret(0.7) if "regret" in self.offers else Hamming(0.7)]
+        if "labels" in self.offers and (labels := structure.n_labels()) > 1:
+            prices = np.random.default_rng(5).uniform(0.0, 2.0, (labels, labels))
+            np.fill_diagonal(prices, 0.0)
+            # Trees have labels that are heads as well.
+            self.costs += [] if "heads" in self.offers else [Weighted(prices)]
+        structure.score(self.x, Plain(self.w), self.work.theta)
 
     def check(self) -> None:
         self.check_directions()
@@ -175,6 +183,8 @@ class _Probe:
             self.check_candidates()
         if "expectation" in self.offers:
             self.check_expectations()
+        if "places" in self.offers:
+            self.check_places()
 
     def write(self, k: int) -> np.ndarray:
         """Output ``k`` as the structure writes it."""
@@ -215,7 +225,8 @@ class _Probe:
         structure, world, x, y = self.structure, self.world, self.x, self.work.y
         theta, scores = self.work.theta, world.scores
         structure.argmax(x, theta, y)
-        k, best = world.number(y), int(np.argmax(np.round(scores, 10)))
+        k, rounded = world.number(y), np.round(scores, 10)
+        best = world.ranked(rounded)[0] if world.outputs.predicts_last else int(np.argmax(rounded))
         if self.any_tie:
             _agree(scores[k], scores[best], f"{self.name}: score of the best output")
         else:
@@ -244,35 +255,42 @@ class _Probe:
 
     def check_costs(self) -> None:
         structure, world, x, y = self.structure, self.world, self.x, self.work.y
-        costs = world.costs(self.cost)
-        for k in range(len(world.F)):
-            charge = structure.charge(x, self.cost, self.write(k))
-            _agree(charge, costs[k], f"{self.name}: charge of output {k}")
-        signs = {1.0: world.scores + costs, -1.0: world.scores - costs}
-        if "worst" in self.offers:
-            signs[math.inf] = costs
-        for sign, totals in signs.items():
-            z, price = structure.seek(x, self.work.theta, self.cost, sign, y)
-            k = world.number(y)
-            _agree(totals[k], totals.max(), f"{self.name}: seek with sign {sign:g}")
-            _agree([z, price], [world.lead(k), costs[k]], f"{self.name}: what seek returns")
-            first = world.ranked(np.round(totals, 10))[0]
-            if not self.any_tie:
-                _demand(k == first, f"{self.name}: seek finds {k} of those that tie, not {first}")
+        for cost in self.costs:
+            costs = world.costs(cost)
+            for k in range(len(world.F)):
+                charge = structure.charge(x, cost, self.write(k))
+                _agree(charge, costs[k], f"{self.name}: charge of output {k}")
+            signs = {1.0: world.scores + costs, -1.0: world.scores - costs}
+            if "worst" in self.offers:
+                signs[math.inf] = costs
+            for sign, totals in signs.items():
+                z, price = structure.seek(x, self.work.theta, cost, sign, y)
+                k = world.number(y)
+                _agree(totals[k], totals.max(), f"{self.name}: seek with sign {sign:g}")
+                _agree([z, price], [world.lead(k), costs[k]], f"{self.name}: what seek returns")
+                first = world.ranked(np.round(totals, 10))[0]
+                if not self.any_tie:
+                    _demand(k == first, f"{self.name}: seek finds {k} of ties, not {first}")
 
     def check_candidates(self) -> None:
         structure, world, x, theta = self.structure, self.world, self.x, self.work.theta
-        costs = world.costs(self.cost) if "cost" in self.offers else None
-        for cost, totals in (
-            (None, world.scores),
-            *([] if costs is None else [(self.cost, world.scores + costs)]),
-        ):
-            for n in sorted({1, 2, len(world.F)}):
-                count = structure.candidates(x, theta, cost, n, 0.0)
+        questions = [(None, world.scores, 0.0), (None, world.scores, 3.0)]
+        if "cost" in self.offers:
+            questions += [(cost, world.scores + world.costs(cost), 0.0) for cost in self.costs]
+        for cost, totals, ratio in questions:
+            for n in sorted({1, 2, len(world.F)}, reverse=True):
+                count = structure.candidates(x, theta, cost, n, ratio)
                 chosen = [world.number(structure.candidate(x, theta, k)) for k in range(count)]
                 wanted = np.sort(totals)[::-1][:n]
+                if ratio > 0.0:
+                    wanted = wanted[wanted >= wanted[0] - math.log(ratio)]
                 _demand(len(set(chosen)) == len(wanted), f"{self.name}: {n} best: {chosen}")
                 _agree(totals[chosen], wanted, f"{self.name}: scores of the {n} best")
+                if not self.any_tie:
+                    ranked = world.ranked(np.round(totals, 10))[: len(wanted)]
+                    _demand(chosen == ranked, f"{self.name}: {n} best: {chosen}, not {ranked}")
+        count = structure.candidates(x, theta, None, len(world.F), 0.0)
+        chosen = [world.number(structure.candidate(x, theta, k)) for k in range(count)]
         products = np.zeros((len(world.F), len(world.F)))
         structure.gram(x, theta, count, self.work.mu, products)
         D = np.array([world.delta(k) for k in chosen])
@@ -286,13 +304,42 @@ class _Probe:
             wanted = FORMULAS[type(loss).__name__](loss, self.world)
             _agree(value, wanted.value, f"{self.name}: value of {name}")
             _agree(self.direction(), wanted.g, f"{self.name}: {name}")
+            norm = structure.norm(x, work.mu, Ones())
+            _agree(norm, wanted.g @ wanted.g, f"{self.name}: norm behind {name}")
 
         compare("expect", structure.expect(x, work.theta, 1.0, work.mu), "log")
         if "risk" in self.offers:
-            given = (x, work.theta, self.cost, 2.0, 1.0, work.mu)
-            fields = {"cost": self.cost, "sharp": 2.0}
-            compare("expect_cost", structure.expect_cost(*given), "risk", **fields)
-            compare("expect_good", structure.expect_good(*given), "weighted-log", **fields)
+            for cost, sharp in zip(self.costs, (2.0, 0.4), strict=False):
+                given = (x, work.theta, cost, sharp, 1.0, work.mu)
+                fields = {"cost": cost, "sharp": sharp}
+                compare("expect_cost", structure.expect_cost(*given), "risk", **fields)
+                compare("expect_good", structure.expect_good(*given), "weighted-log", **fields)
+        structure.contrast(x, self.write(0), 1.0, work.mu)
+        _agree(self.direction(), self.world.delta(0), f"{self.name}: contrast behind expectations")
+
+    def check_places(self) -> None:
+        structure, world, x = self.structure, self.world, self.x
+        ys = world.outputs.ys
+        gold, other = ys[world.gold], ys[(world.gold + 1) % len(ys)]
+        T, y = len(gold), np.array(other, self.work.y.dtype)
+        _demand(structure.places(x) == T, f"{self.name}: places")
+        for t in range(T):
+            wrong = bool(structure.wrong_at(x, y, t))
+            _demand(wrong == (gold[t] != other[t]), f"{self.name}: wrong_at({t}) is {wrong}")
+        mixed, wanted = np.zeros(T, y.dtype), np.zeros(self.w.size)
+        structure.clear(x, self.work.mu)
+        for number in range(2**T):
+            taken = np.array([number >> t & 1 for t in range(T)], np.uint8)
+            mixture = tuple(b if s else a for a, b, s in zip(gold, other, taken, strict=True))
+            structure.mix(x, y, taken, mixed)
+            _demand(tuple(mixed.tolist()) == mixture, f"{self.name}: mix")
+            if mixture in ys:
+                delta = world.F[world.gold] - world.features(mixture)
+                lead = structure.lead(x, self.work.theta, mixed)
+                _agree(lead, delta @ self.w, f"{self.name}: lead over a mixture")
+                structure.pull(x, mixed, 0.5, self.work.mu)
+                wanted += 0.5 * delta
+        _agree(self.direction(True), wanted, f"{self.name}: pulls of mixtures")
 
 
 # --- losses -------------------------------------------------------------------------------------
@@ -356,13 +403,13 @@ def _check_loss_on(
     tolerance = 1e-5 if type(loss).__name__ == "NBestMIRA" else 1e-9  # solved by iteration
     n, smooth = structure.n_coordinates(), 0
     for i in range(len(rows.weights)):
-        start = np.zeros(n)
-        if outputs_of(structure, rows, i).any_tie:  # formulas know one of those that tie
+        start, outputs, importance = np.zeros(n), outputs_of(structure, rows, i), rows.weights[i]
+        if outputs.any_tie:  # formulas know one of those that tie
             start = 1e-3 * rng.normal(size=n)
         for w in (start, rng.normal(size=n), 0.3 * rng.normal(size=n)):
             _, value, gap, g = ask(i, w)
             if formula is not None:
-                wanted = formula(loss, World.at(structure, rows, i, w))
+                wanted = formula(loss, World(outputs, w, float(importance)))
                 _agree(value, wanted.value, f"{name}: value at example {i}", tolerance)
                 _agree(g, wanted.forced * wanted.g, f"{name}: direction at example {i}", tolerance)
                 mistaken = gap <= 0.0 and rows.weights[i] > 0.0
@@ -445,7 +492,7 @@ def check_rule(
     _check_rebase(trainer)
     oracle = dense_rule(rule, trainer.n) if dense is None else dense(trainer.n)
     if oracle is not None:
-        _compare(structure, rows, trainer.learner, oracle, order, copies)
+        _compare(trainer, rows, oracle, order, copies)
 
 
 def _agreeable(rule: Any) -> Any:
@@ -523,20 +570,28 @@ def _check_rebase(trainer: OnlineTrainer) -> None:
     _agree(_weights(trainer), before, f"{describe(rule)}: weights change when the clock restarts")
 
 
-def _compare(structure: Any, rows: Any, learner: Any, oracle: Any, order: Any, copies: Any) -> bool:
-    """Snapshots against a dense replay; False where no formula says what the rule was given."""
+def _compare(trainer: OnlineTrainer, rows: Any, oracle: Any, order: Any, copies: Any) -> bool:
+    """Snapshots and counts against a dense replay; False where no formula says what was given."""
+    learner, structure = trainer.learner, trainer.structure
     formula = formula_of(learner.loss)
     if formula is None:
         return False
+    examples = {int(i): outputs_of(structure, rows, int(i)) for i in np.unique(order)}
 
     def force(i: int, w: np.ndarray) -> Any:
-        return formula(learner.loss, World.at(structure, rows, i, w))
+        return formula(learner.loss, World(examples[int(i)], w, float(rows.weights[i])))
 
     trace = replay(oracle, learner.on, order, force)
     if not trace.exact:
         return False
-    tolerance = 1e-5 if type(learner.loss).__name__ == "NBestMIRA" else 1e-8
-    _agree(copies, trace.snapshots, f"{learner.signature()}: lazy against dense", tolerance)
+    name, iterated = learner.signature(), type(learner.loss).__name__ == "NBestMIRA"
+    tolerance = 1e-5 if iterated else 1e-8
+    _agree(copies, trace.snapshots, f"{name}: lazy against dense", tolerance)
+    counted = (trainer.mistakes, trainer.updates, trainer.ticks)
+    wanted = (trace.mistakes, trace.updates, trace.ticks)
+    exact = counted == wanted or iterated  # rounding decides whether margins of 0 are mistakes
+    _demand(exact, f"{name}: mistakes, updates and ticks {counted}, not {wanted}")
+    _agree(trainer.loss, trace.loss, f"{name}: summed loss", tolerance)
     return True
 
 
@@ -637,7 +692,7 @@ def check_learner(
     oracle = dense_rule(rule, trainer.n)
     if oracle is None:
         return f"no dense form of {describe(rule)}; give check_rule one"
-    if not _compare(structure, rows, learner, oracle, order, copies):
+    if not _compare(trainer, rows, oracle, order, copies):
         return f"no formula says which margin {describe(loss)} gives {describe(rule)}"
     return ""
 
