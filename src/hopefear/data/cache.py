@@ -293,7 +293,7 @@ def _new_folder(path: Path) -> Iterator[Path]:
         _remove(path)
         folder.rename(path)
     except OSError as error:
-        raise HopefearError(f"cannot write {path}: {error.strerror}; {_ROOM}") from error
+        raise HopefearError(f"cannot write {path}: {error.strerror or error}; {_ROOM}") from error
     finally:
         _remove(folder)
 
