@@ -112,6 +112,12 @@ def test_advice_for_memory_names_options_that_the_command_has(command):
         assert "use less data" in message
 
 
+@pytest.mark.parametrize("task", ["parse", "rerank"])
+def test_a_cache_is_not_advised_where_there_is_none(task):
+    _, message = explained(MemoryError(), lambda: options_of(["train", task]))
+    assert "not enough memory" in message and "--cache" not in message
+
+
 def test_a_cache_is_not_advised_for_weights(tmp_path, capsys, monkeypatch):
     def none_left(*args, **options):
         raise MemoryError("Unable to allocate 37.3 GiB")

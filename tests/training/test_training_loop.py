@@ -144,3 +144,8 @@ def test_learners_of_one_order_refuse_data_in_blocks():
     passes = Passes(sparse_linear(20, 5, per_row=(2, 3), true_weights=2).dataset(), by_block=True)
     with pytest.raises(HopefearError, match="takes all of them in one order"):
         passes.order(0)
+
+
+def test_only_examples_and_sentences_are_visited_by_blocks():
+    with pytest.raises(HopefearError, match="leave out by_block"):
+        Passes(reranking.dataset(candidate_lists(5)), by_block=True)

@@ -193,13 +193,15 @@ def _arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> argpars
 
 
 def options_of(argv: Sequence[str]) -> list[str]:
-    """The options that the verb and task of a command line have.
+    """Returns the options that help shows for the verb and task of a command line.
 
-    >>> "--cache" in options_of(["train", "classify"]), "--cache" in options_of(["inspect"])
+    >>> "--cache" in options_of(["train", "classify"]), "--cache" in options_of(["train", "parse"])
     (True, False)
     """
     verb, task = argv[0], argv[1] if argv[0] in BY_TASK else None
-    return [option for action in parser_of(verb, task)._actions for option in action.option_strings]
+    actions = parser_of(verb, task)._actions
+    shown = [action for action in actions if action.help != argparse.SUPPRESS]
+    return [option for action in shown for option in action.option_strings]
 
 
 def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:

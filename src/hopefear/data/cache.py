@@ -98,7 +98,7 @@ class CachedArrays:
     def read(self, name: str, start: int, end: int) -> np.ndarray:
         """Returns elements of an array, in memory."""
         array = np.empty(end - start, self.arrays[name].dtype)
-        rest, file = memoryview(array.view(np.uint8)), self._files[name]
+        rest, file = array.view(np.uint8).data, self._files[name]
         with self._lock:
             file.seek(self._starts[name] + start * array.itemsize)
             while rest and (count := file.readinto(rest)):
@@ -180,7 +180,7 @@ def _npy_header(dtype: np.dtype, count: int) -> bytes:
     """Returns what an ``.npy`` file begins with; it leaves room for a count that grows."""
     about = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, about)  # type: ignore[arg-type]
+    np.lib.format.write_array_header_1_0(header, about)
     return header.getvalue()
 
 
@@ -293,7 +293,7 @@ def _new_folder(path: Path) -> Iterator[Path]:
         _remove(path)
         folder.rename(path)
     except OSError as error:
-        raise HopefearError(f"cannot write {path}: {error.strerror}; {_ROOM}") from error
+        raise HopefearError(f"cannot write {path}: {error.strerror or error}; {_ROOM}") from error
     finally:
         _remove(folder)
 

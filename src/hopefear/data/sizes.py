@@ -59,7 +59,7 @@ def growth_of(path: str | os.PathLike[str]) -> float:
     try:
         with open(name, "rb") as file:
             head = file.read(_LOOKED_AT)
-        stream = unpacked(io.BufferedReader(io.BytesIO(head)), head[:6], name)  # type: ignore[type-var]
+        stream = unpacked(io.BufferedReader(io.BytesIO(head)), head[:6], name)
     except (OSError, HopefearError):  # which reading the file explains
         return 1.0
     buffer, text = bytearray(_CHUNK), 0

@@ -46,8 +46,9 @@ class TaskEntry:
         ``module:class`` of the :class:`hopefear.tasks.serving.Service` around its models; None
         where ``hopefear serve`` takes none of them.
     memory : float
-        Bytes of memory that training takes for each byte of text, at least; a file that needs more
-        than there is gets refused. 0 where nobody has measured it.
+        Bytes of memory that training takes for each byte of text, at least (measured on the data
+        that takes least, and rounded down); a file that needs more than there is gets refused. 0
+        where nobody has measured it.
     larger_than_memory : bool
         Whether it learns from data larger than memory: from caches and from streams.
     """
@@ -107,7 +108,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.rerank.estimator:Reranker",
         "hopefear.data.reading:lists_in",
         "hopefear.tasks.rerank.serving:RerankService",
-        memory=0.2,
+        memory=0.1,
     ),
     "parse": TaskEntry(
         "a head and a relation for every word: dependency trees",

@@ -73,6 +73,11 @@ class Passes:
         self.by_block = self._cache is not None if by_block is None else by_block
         self._by_content = by_content and shuffle
         if self.by_block:
+            if not hasattr(dataset, "spans"):
+                raise HopefearError(
+                    f"{dataset.source}: only examples and sentences are visited block by block; "
+                    "leave out by_block"
+                )
             self._rows = rows_of(dataset, _BLOCK)
             if self._cache is not None:
                 _check_blocks(dataset, self._rows)
