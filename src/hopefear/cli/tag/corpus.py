@@ -374,11 +374,8 @@ class Tokens(Corpus):
     ) -> tuple[dict[str, float], np.ndarray]:
         from hopefear.tasks.tag.task import score_names
 
-        tags, rows, metric = (
-            model.decoder(n_jobs=self.jobs).predict(test.rows),
-            test.rows,
-            self.tester(),
-        )
+        rows, metric = test.rows, self.tester()
+        tags = model.decoder(n_jobs=self.jobs).predict(rows)
         statistics = metric.statistics(rows.labels, tags, rows.starts, test.labels)
         values = metric.scores(statistics.sum(axis=0))
         return {name: values[name] for name in score_names(self.schemes.model)}, statistics

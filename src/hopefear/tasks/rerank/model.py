@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 
 _MOST = 1000  # of any number that a metric depends on
-Lists = CandidateLists | Iterable[CandidateLists] | ListDataset
+Lists: TypeAlias = CandidateLists | Iterable[CandidateLists] | ListDataset
 
 
 @dataclass(frozen=True, repr=False)
