@@ -126,3 +126,21 @@ def test_the_vote_of_two_classes_written_as_several():
     wanted = np.array([brute_votes(structure, copies, x) for x in data.X])
     _, shares = ClassDecoder(structure, trainer.predictor()).decide(data.rows)
     np.testing.assert_array_equal(np.rint(shares * 60), wanted)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=["binary", "multiclass"])
+def test_probabilities_of_classes_are_a_softmax_of_their_scores(structure):
+    trainer = trained(structure, Learner(LOSSES[3], RULES["sgd"], Last()))
+    decoder = ClassDecoder(structure, trainer.predictor(), temperature=2.0)
+    rows = unseen(structure).rows
+    labels, scores = decoder.decide(rows)
+    points = np.hstack([-scores / 2, scores / 2]) if scores.shape[1] == 1 else scores
+    wanted = np.exp(points / 2.0) / np.exp(points / 2.0).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(decoder.probabilities(rows), wanted, rtol=1e-12)
+    np.testing.assert_array_equal(labels, wanted.argmax(axis=1))
+    logs = np.log(wanted[np.arange(labels.size), rows.labels])
+    np.testing.assert_allclose(decoder.log_likelihoods(rows), logs, rtol=1e-12)
+    for k, best in enumerate(decoder.k_best(rows, 2)):
+        np.testing.assert_array_equal(best.labels[:, 0], np.argsort(-wanted[k], kind="stable")[:2])
+        np.testing.assert_allclose(best.probabilities, np.sort(wanted[k])[::-1][:2])
+        assert best.shares.sum() == pytest.approx(1.0)

@@ -601,8 +601,8 @@ def _compare(trainer: OnlineTrainer, rows: Any, oracle: Any, order: Any, copies:
 def check_readout(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
     """Hold a readout to what it promises of the weights there were.
 
-    It changes nothing about learning; settling its books early, saving and going on, and the number
-    of threads change nothing about what it keeps.
+    It changes nothing about learning; settling its books early, and saving and going on, change
+    nothing about what it keeps.
 
     Parameters
     ----------

@@ -10,7 +10,6 @@ from trees import KINDS, draw_scores, expected
 
 from hopefear.structures.tree import inside_outside, matrix_tree
 from hopefear.structures.tree.inside_outside import (
-    entropy,
     new_projective_space,
     projective_covariances,
     projective_marginals,
@@ -135,28 +134,14 @@ def test_constants_of_a_word_change_nothing(flat, single):
 
 @pytest.mark.parametrize("flat", FLAT)
 @pytest.mark.parametrize("single", [False, True])
-def test_entropy(flat, single):
-    rng = np.random.default_rng(4)
-    for kind in KINDS:
-        scores = draw_scores(rng, 4, kind)
-        log_z, marginals = sums(4, scores, flat, single)
-        wanted = expected(4, scores, scores, flat, single)
-        if wanted[0] > -np.inf:
-            arcs = wanted[1] > 0
-            assert entropy(4, scores, marginals, log_z) == pytest.approx(
-                wanted[0] - wanted[1][arcs] @ scores[arcs], abs=1e-7
-            )
-
-
-@pytest.mark.parametrize("flat", FLAT)
-@pytest.mark.parametrize("single", [False, True])
 def test_scores_far_apart(flat, single):
     n = 20
     scores = np.random.default_rng(5).normal(size=(n + 1) ** 2) * 1e4
     log_z, marginals = sums(n, scores, flat, single)
     assert np.isfinite(log_z)
     assert marginals.max() == pytest.approx(1.0, abs=1e-6)
-    assert abs(entropy(n, scores, marginals, log_z)) < 1e-2
+    some = marginals > 0.0  # the entropy of the trees is next to nothing
+    assert abs(log_z - marginals[some] @ scores[some]) < 1e-2
 
 
 @pytest.mark.parametrize("flat", FLAT)

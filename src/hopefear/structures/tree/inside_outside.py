@@ -97,18 +97,6 @@ def projective_covariances(n, scores, prices, single, space, marginals, slopes):
 
 
 @helper
-def entropy(n, scores, marginals, log_z):
-    """Entropy of trees: log Z minus the expected score. It needs only the marginals of arcs."""
-    total = log_z
-    for m in range(1, n + 1):
-        for h in range(n + 1):
-            p = marginals[m * (n + 1) + h]
-            if p > 0.0:
-                total -= p * scores[m * (n + 1) + h]
-    return total
-
-
-@helper
 def _sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
     for p in range((n + 1) * (n + 1)):
         marginals[p] = 0.0
