@@ -163,21 +163,16 @@ def rates(tasks: Any, n: int, chosen: argparse.Namespace, found: Figures) -> Non
 
 def extract(folder: Path, chosen: argparse.Namespace, found: Figures) -> None:
     repeats = min(2, chosen.repeats)  # the first loads kernels, and compiles those that are new
-    for mapped in (False, True):
-        told("extraction" + (", features left in files" if mapped else ""))
-        most = 1 if chosen.quick else None
-        run = whole.extraction(folder, chosen.block_lists, repeats, mapped, most)
-        last, peak = run["steps"]["test"], run["steps"]["test"]["peak_mb"]
-        found.seen["extraction mapped" if mapped else "extraction"] = run
-        if mapped:
-            found.values["extraction mapped"] = peak
-            found.values["extraction mapped anonymous"] = last["anonymous_mb"]
-        else:
-            found.values |= {"extraction": last["cpu"], "extraction memory": peak}
-            found.notes["extraction"] = (
-                f"{run['trees']:,} trees; {run['features']:,} features, {run['values']:,} values"
-            )
-            found.notes["extraction memory"] = f"{chosen.block_lists} lists at a time"
+    told("extraction")
+    most = 1 if chosen.quick else None
+    run = whole.extraction(folder, chosen.block_lists, repeats, most)
+    last, peak = run["steps"]["test"], run["steps"]["test"]["peak_mb"]
+    found.seen["extraction"] = run
+    found.values |= {"extraction": last["cpu"], "extraction memory": peak}
+    found.notes["extraction"] = (
+        f"{run['trees']:,} trees; {run['features']:,} features, {run['values']:,} values"
+    )
+    found.notes["extraction memory"] = f"{chosen.block_lists} lists at a time"
 
 
 def told(what: str) -> None:

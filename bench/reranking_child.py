@@ -1,7 +1,7 @@
 """Work of reranking.py that needs a process of its own; prints one line of JSON.
 
-    python bench/reranking_child.py extract FOLDER [--scratch DIR] [--block-lists N]
-    python bench/reranking_child.py large [--scratch DIR]
+    python bench/reranking_child.py extract FOLDER [--block-lists N]
+    python bench/reranking_child.py large
 
 ``extract`` numbers the features of training lists and sees the others in them; ``large`` makes
 36,000 lists of 50 candidates of 200 values, and one pass of the perceptron. Behind every step,
@@ -45,7 +45,7 @@ class Steps:
 def extract(chosen: argparse.Namespace, steps: Steps) -> dict[str, Any]:
     """Number the features of the training lists, and see the others in them."""
     reading = chosen.block_lists, chosen.most
-    data = lists.numbered(lists.read(chosen.folder, "train", *reading), chosen.scratch)
+    data = lists.numbered(lists.read(chosen.folder, "train", *reading))
     steps.end("train")
     others = {}
     for part in ("dev", "test"):
@@ -66,7 +66,7 @@ def large(chosen: argparse.Namespace, steps: Steps) -> dict[str, Any]:
     """One pass over lists that are as many as a whole treebank has."""
     train(lists.synthetic(SMALL), "perceptron", epochs=1)  # compiles what is not on disk yet
     steps.end("kernels")
-    data = lists.synthetic(lists.LARGE, chosen.scratch)
+    data = lists.synthetic(lists.LARGE)
     steps.end("data")
     model = train(data, "perceptron", epochs=1).model
     steps.end("pass")
@@ -78,7 +78,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("what", choices=["extract", "large"])
     parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("--scratch", metavar="DIR", help="keep features in files there")
     parser.add_argument("--block-lists", type=int, default=lists.BLOCK_LISTS)
     parser.add_argument("--most", type=int, metavar="N", help="blocks of every file, at most")
     chosen = parser.parse_args()

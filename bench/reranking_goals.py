@@ -48,8 +48,6 @@ GOALS: dict[str, dict[str, Goal]] = {
     "extraction": {
         "extraction": Goal("features of all trees, from files", "s", 612.0, 183.6, 61.2),
         "extraction memory": Goal("the same, peak memory", "MB", 279.0, 558.0, 279.0),
-        "extraction mapped": Goal("the same, features left in files", "MB", 279.0, 558.0, 279.0),
-        "extraction mapped anonymous": Goal("of which not pages of files, in the end", "MB"),
     },
     "predict": {
         "predict": Goal("parses ranked in Python, from a file", "trees/s"),

@@ -19,8 +19,8 @@ from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest, encoded
 from hopefear.data.lists.files import BLOCK_LISTS as BLOCK_LISTS
 from hopefear.data.lists.files import read_lists
 from hopefear.features.lists.extraction import Extraction
-from hopefear.features.lists.keyed import Numbered
-from hopefear.features.lists.list_features import ListFeatures, Pile
+from hopefear.features.lists.keyed import Numbered, joined
+from hopefear.features.lists.list_features import ListFeatures
 from hopefear.tasks.rerank.task import dataset
 
 FEATURES = "rich,consensus"
@@ -50,9 +50,9 @@ def read(
     return islice(read_lists(path, "ptb", require_costs=True, block_lists=block_lists), most)
 
 
-def numbered(blocks: Iterable[CandidateLists], scratch: str | None = None) -> ListDataset:
+def numbered(blocks: Iterable[CandidateLists]) -> ListDataset:
     """Training lists, with a number for every feature."""
-    return dataset(blocks, FEATURES, metric=METRIC, folder=scratch)
+    return dataset(blocks, FEATURES, metric=METRIC)
 
 
 def seen(blocks: CandidateLists | Iterable[CandidateLists], features: Any) -> ListDataset:
@@ -60,8 +60,8 @@ def seen(blocks: CandidateLists | Iterable[CandidateLists], features: Any) -> Li
     return encoded(blocks, features)
 
 
-def synthetic(size: Size, scratch: str | None = None, seed: int = 1) -> ListDataset:
-    """Lists of a size; with a folder their features stay in files there.
+def synthetic(size: Size, seed: int = 1) -> ListDataset:
+    """Lists of a size.
 
     Examples
     --------
@@ -72,18 +72,17 @@ def synthetic(size: Size, scratch: str | None = None, seed: int = 1) -> ListData
     random = np.random.default_rng(seed)
     truth = random.normal(size=size.features)
     starts = np.arange(size.lists + 1) * size.candidates // size.lists
-    pile, costs = Pile(scratch), np.empty(size.candidates)
+    blocks, costs = [], np.empty(size.candidates)
     for first in range(0, size.lists, BLOCK_LISTS):
         bounds = starts[first : first + BLOCK_LISTS + 1]
         block = _block(random, size, bounds - bounds[0])
-        pile.add(block)
+        blocks.append(block)
         costs[bounds[0] : bounds[-1]] = _costs(random, block, bounds - bounds[0], truth)
-    found = pile.whole(mapped=scratch is not None)
+    found = joined(blocks)
     keys = np.arange(1, size.features + 1, dtype=np.uint64)
     features = ListFeatures(
         Extraction.of("named,score"), keys, Strings.pack(f"f{j}" for j in range(size.features))
     )
-    features.pile = pile if scratch is not None else None
     rows = ListRows(
         starts,
         *(found.scopes, found.features, found.indptr, found.columns, found.values),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,18 +58,16 @@ def training(given: Parts, learner: str, seeds: range) -> dict[str, list[float]]
 
 
 def extraction(
-    folder: Path, block_lists: int, repeats: int, mapped: bool, most: int | None = None
+    folder: Path, block_lists: int, repeats: int, most: int | None = None
 ) -> dict[str, Any]:
     """CPU seconds and memory of the quickest of several processes that extract all features."""
     runs = []
-    with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, str(CHILD), "extract", str(folder)]
-        command += ["--block-lists", str(block_lists)]
-        command += ["--scratch", scratch] if mapped else []
-        command += [] if most is None else ["--most", str(most)]
-        for _ in range(repeats):
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            runs.append(json.loads(done.stdout))
+    command = [sys.executable, str(CHILD), "extract", str(folder)]
+    command += ["--block-lists", str(block_lists)]
+    command += [] if most is None else ["--most", str(most)]
+    for _ in range(repeats):
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        runs.append(json.loads(done.stdout))
     return min(runs, key=lambda run: run["steps"]["test"]["cpu"])
 
 

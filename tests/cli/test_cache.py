@@ -113,28 +113,6 @@ def test_examples_give_the_model_of_memory(tmp_path, small_blocks, in_blocks, mo
     assert trained(tmp_path, "classify", "a.svm", *more, *folder) == memory
 
 
-def lists(n: int) -> str:
-    rng, rows = np.random.default_rng(3), []
-    for i in range(n):
-        costs = rng.permutation(4).tolist()
-        candidates = [
-            {"text": f"c{k}", "cost": c, "score": k, "features": {f"f{c}": 1, f"g{i % 5}": k}}
-            for k, c in enumerate(costs)
-        ]
-        rows.append(json.dumps({"id": f"l{i}", "candidates": candidates}))
-    return "\n".join(rows) + "\n"
-
-
-@pytest.mark.parametrize("more", [(), ("--min-count", "3", "--baseline", "offset")])
-def test_lists_give_the_model_of_memory(tmp_path, small_blocks, in_blocks, more) -> None:
-    (tmp_path / "a.jsonl").write_text(lists(60))
-    memory = trained(tmp_path, "rerank", "a.jsonl", *more)
-    folder = ("--cache", str(tmp_path / "caches"))
-    assert trained(tmp_path, "rerank", "a.jsonl", *more, *folder) == memory
-    assert trained(tmp_path, "rerank", "a.jsonl", *more, *folder) == memory  # from the fresh cache
-    assert [path.suffix for path in (tmp_path / "caches").iterdir()] == [".cache"]
-
-
 def test_blocks_are_shuffled_and_passes_go_on(tmp_path, small_blocks) -> None:
     from hopefear.data.svmlight import read_svmlight
 

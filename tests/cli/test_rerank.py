@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
 import itertools
 import json
@@ -106,16 +105,6 @@ def objects(text):
 
 
 TRAIN = ("train", "rerank", "--train", "train.jsonl", "--learner", "perceptron")
-
-
-def test_scratch_files_change_nothing_and_go(run, folder):
-    plain = [*TRAIN, "--epochs", 3]
-    _, _, err = run(*plain, "--model", "one.model")
-    assert "teach nothing" not in err
-    run(*plain, "--model", "two.model", "--scratch", ".")
-    assert (folder / "one.model").read_bytes() == (folder / "two.model").read_bytes()
-    gc.collect()
-    assert not list(folder.glob("hopefear-*")), "scratch files left behind"
 
 
 def test_compare_shows_the_1_best_and_the_oracle(run):

@@ -188,7 +188,6 @@ KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
         "--format": ("--train lists.jsonl", "--format json", "a file fits one format alone"),
         "--encoding": (LISTS, "--encoding utf-16", "JSON is Unicode; of texts it makes others"),
         "--cache": (LISTS, "--cache caches", _ONE_BLOCK),
-        "--scratch": (LISTS, "--scratch scratch", "where things lie, not what they are"),
         "--jobs": (f"{LISTS}", "--jobs 3", _JOBS),
         "--bounds": (LISTS, "--bounds", _LOOKS_ON),
     },
@@ -349,7 +348,6 @@ def write_lists(place):
         return "\n".join(lines) + "\n"
 
     text = lists(20)
-    (place / "scratch").mkdir()
     (place / "lists.jsonl").write_text(text)
     (place / "others.jsonl").write_text(lists(12))
     moses, one, two = [], [], []

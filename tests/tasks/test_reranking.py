@@ -215,15 +215,6 @@ def test_blocks_give_what_they_give_together():
         np.testing.assert_array_equal(a[:, order], b)
 
 
-def test_features_may_stay_on_disk(tmp_path):
-    data = dataset(LISTS, folder=tmp_path)
-    assert any(tmp_path.iterdir()) and data.digest == DATA.digest
-    weights = train(data, "perceptron", epochs=2).model.weights
-    np.testing.assert_array_equal(weights, train(DATA, "perceptron", epochs=2).model.weights)
-    data.features.pile.close()
-    assert not any(tmp_path.iterdir())
-
-
 def cut(lists: CandidateLists, first: int, stop: int) -> CandidateLists:
     a, b = lists.starts[first], lists.starts[stop]
     named = lists.named

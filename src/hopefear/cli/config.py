@@ -180,7 +180,6 @@ _UNTOLD = {"model", "run", "json", "checkpoint", "checkpoint_every", "resume", "
 _UNTOLD |= {"quiet", "debug", "train", "learner", "param", "epochs", "seed", "help"}
 _UNTOLD |= {
     "cache",
-    "scratch",
     "cluster",
     "save_every",
     "save_seconds",

@@ -161,13 +161,6 @@ class Lists(Surface):
             ("first", "best", "none"),
             "of candidates with equal texts keep the first, the one of highest score, or all",
         )
-        options.named(
-            group,
-            "--scratch",
-            "keep the features of the lists in files in this folder, for lists that memory "
-            "would not hold; the files are removed in the end",
-            "DIR",
-        )
         options.on_error(group)
 
     def learning_options(

@@ -12,7 +12,7 @@ import numpy as np
 from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.options import threads
 from hopefear.cli.progress import Counting
-from hopefear.cli.surface import Corpus, Score, cache_folder
+from hopefear.cli.surface import Corpus, Score
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, kept, without_copies
 from hopefear.data.lists.dataset import ListDataset, encoded
@@ -32,86 +32,29 @@ def read(args: argparse.Namespace, console: Console) -> Candidates:
     from hopefear.tasks.rerank import judging, task
 
     metric, report = metric_asked(args.metric, args.metric_option, args.refs), ReadReport()
-    folder = cache_folder(args, console)
-    if folder is None:
-        data, skipped = _read(args, console, metric, report), report.skipped
-    else:
-        data, skipped = _cached(args, console, metric, report, folder)
+    how = {**_how(args), "format": args.format}
+    blocks = judged_blocks(args.train, metric, report, args.gold, refs=args.refs, **how)
+    with Counting(console, "lists") as counting:
+        data = task.dataset(
+            counting(blocks, args.train),
+            args.features or "auto",
+            min_count=args.min_count,
+            baseline=args.baseline,
+            oracle=args.oracle,
+            metric=metric,
+        )
     tell_skipped(report, console)
     task.check(data)
     trees = data.features.extraction.trees is not None
     return Candidates(
         data=data,
-        skipped=skipped,
+        skipped=report.skipped,
         reading={"dedup": args.dedup},
         jobs=threads(args.jobs),
         judged_by=judging.metric_of(metric, data),
         features=args.features or (task.TREE_FEATURES if trees else task.OTHER_FEATURES),
         min_count=args.min_count or (task.TREE_COUNT if trees else task.OTHER_COUNT),
     )
-
-
-def _read(
-    args: argparse.Namespace,
-    console: Console,
-    metric: ListMetric | None,
-    report: ReadReport,
-) -> ListDataset:
-    from hopefear.tasks.rerank import task
-
-    with Counting(console, "lists") as counting:
-        blocks = counting(_blocks(args, metric, report), args.train)
-        return task.dataset(blocks, folder=args.scratch, **_meaning(args, metric))
-
-
-def _blocks(
-    args: argparse.Namespace, metric: ListMetric | None, report: ReadReport
-) -> Iterator[CandidateLists]:
-    """The lists of ``--train`` as they are read."""
-    how = {**_how(args), "format": args.format}
-    return judged_blocks(args.train, metric, report, args.gold, refs=args.refs, **how)
-
-
-def _meaning(args: argparse.Namespace, metric: ListMetric | None) -> dict[str, Any]:
-    """What is made of lists, as :func:`hopefear.tasks.rerank.task.dataset` has it."""
-    return {
-        "features": args.features or "auto",
-        "min_count": args.min_count,
-        "baseline": args.baseline,
-        "oracle": args.oracle,
-        "metric": metric,
-    }
-
-
-def _cached(
-    args: argparse.Namespace,
-    console: Console,
-    metric: ListMetric | None,
-    report: ReadReport,
-    folder: str,
-) -> tuple[ListDataset, int]:
-    """The lists as a cache in a folder has them, and how many were left out."""
-    from hopefear.data.cache import source_of, use_cache
-    from hopefear.tasks.rerank.cached import ListCache
-
-    names = ("format", "features", "min_count", "baseline", "oracle", "dedup", "on_error")
-    options = {name: getattr(args, name) for name in (*names, "encoding", "metric")}
-    options["metric_option"] = [list(pair) for pair in args.metric_option]
-    others = [*([] if args.gold is None else [args.gold]), *(args.refs or ())]
-    options["judged_by"] = [source_of(path) for path in others]
-
-    def build(target: Any) -> None:
-        origin = source_of(args.train)  # what comes to it while it is read makes it another
-        with ListCache(target, **_meaning(args, metric)) as cache:
-            with Counting(console, "lists") as counting:
-                for block in counting(_blocks(args, metric, report), args.train):
-                    cache.add(block)
-            facts = {"seen": cache.seen, "skipped": report.skipped}
-            cache.write({"source": origin, "options": options, "facts": facts})
-
-    data, header = use_cache(folder, args.train, "lists", options, build, console.say)
-    data.features.seen = header["facts"]["seen"]
-    return data, header["facts"]["skipped"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, e
 from hopefear.data.mapped import let_go
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
-from hopefear.features.lists.list_features import ListNumbering, PiledNumbering
+from hopefear.features.lists.list_features import ListNumbering
 from hopefear.metrics.lists import ListMetric, ListScores, evaluate_lists, metric_named
 from hopefear.recipes import Scale
 from hopefear.recipes.scales import scale_of
@@ -38,7 +37,6 @@ EPOCHS = 5
 # What "auto" features are, and the fewest lists a feature must tell apart: of trees, of others.
 TREE_FEATURES, TREE_COUNT = "rich,consensus", 5
 OTHER_FEATURES, OTHER_COUNT = "named,score", 1
-NO_LISTS = "there are no lists to learn from"
 
 
 @dataclass(frozen=True)
@@ -157,7 +155,6 @@ def dataset(
     baseline: str = "feature",
     oracle: str = "first",
     metric: str | ListMetric | None = None,
-    folder: str | os.PathLike[str] | None = None,
 ) -> ListDataset:
     """Look at candidates for training, and number what tells them apart.
 
@@ -182,8 +179,6 @@ def dataset(
         Which of equally cheap candidates is to be learned: the first, or that of highest score.
     metric : str or ListMetric, optional
         Makes the costs of candidates against references; without it costs must be given.
-    folder : path, optional
-        Keep features in files there, for lists that memory would not hold; they go with the data.
 
     Examples
     --------
@@ -193,39 +188,26 @@ def dataset(
     """
     judge = metric_named(metric) if isinstance(metric, str) else metric
     gathered = Gathered(baseline, oracle, judge)
-    numbering: PiledNumbering | None = None
-    try:
-        for block in each(blocks):
-            judged = gathered.add(block)
-            if numbering is None:
-                own = numbering_for(block, features, min_count, baseline)
-                numbering = PiledNumbering(own, folder)
-            numbering.add(judged)
+    numbering: ListNumbering | None = None
+    for block in each(blocks):
+        judged = gathered.add(block)
         if numbering is None:
-            raise HopefearError(NO_LISTS)
-        feature_map, numbered = numbering.finish()
-    except BaseException:
-        if numbering is not None:
-            numbering.close()
-        raise
+            extraction, count = chosen(features, block, min_count)
+            score = extraction.score and baseline == "feature"
+            numbering = ListNumbering(replace(extraction, score=score), count)
+        numbering.add(judged)
+    if numbering is None:
+        raise HopefearError("there are no lists to learn from")
+    feature_map, numbered = numbering.finish()
     return teaching(gathered.dataset(numbered, feature_map))
 
 
 def teaching(data: ListDataset) -> ListDataset:
-    """The data with the weight 0 for lists that teach nothing."""
+    """Returns the data with the weight 0 for lists that teach nothing."""
     idle = idle_lists(data)
     if not idle.any():
         return data
     return data.replaced(weights=np.where(idle, 0.0, data.rows.weights))
-
-
-def numbering_for(
-    block: CandidateLists, features: str | Extraction, min_count: int | None, baseline: str
-) -> ListNumbering:
-    """What numbers the features of lists such as these, asked for as in :func:`dataset`."""
-    extraction, count = chosen(features, block, min_count)
-    score = extraction.score and baseline == "feature"
-    return ListNumbering(replace(extraction, score=score), count)
 
 
 def chosen(
