@@ -9,11 +9,11 @@ import sys
 import numpy as np
 import pytest
 import tuning_files
+from hopefear.data.moses.candidates import as_candidates, moses_candidates
 
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import UnjudgedError
-from hopefear.data.moses.candidates import as_candidates, moses_candidates
 from hopefear.data.moses.reading import read_moses
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.lists import metric_named
@@ -85,7 +85,7 @@ def test_costs_are_those_that_tuning_sees(nbest, metric):
         sorted(
             [*lists.names]
             + [
-                lists.sparse.names.get(lists.sparse.ids[e])
+                lists.sparse.names[lists.sparse.ids[e]]
                 for e in range(lists.sparse.indptr[c], lists.sparse.indptr[c + 1])
             ]
         )

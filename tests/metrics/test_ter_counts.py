@@ -111,5 +111,5 @@ def test_lists_of_a_decoder() -> None:
     chosen = range(0, lists.n_candidates, 97)
     which = np.searchsorted(lists.starts, chosen, "right") - 1
     references = (LISTS / "val.en").read_text("utf-8").splitlines()
-    texts = [lists.texts.get(c) for c in chosen]
+    texts = [lists.texts[c] for c in chosen]
     agree(texts, list(range(len(texts) + 1)), [[references[i]] for i in which])

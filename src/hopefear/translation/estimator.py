@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hopefear.core.checks import check_at_least
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, ListScores
 from hopefear.tasks.estimator import Estimator, as_value_errors
@@ -51,7 +51,7 @@ class TunedPredictor(BaseEstimator):
             check_at_least("n", n, 1)
             lists, points = self._scored(nbest, source)
             texts = lists.texts
-            if texts is None:
+            if not texts:
                 raise HopefearError(
                     f"{lists.source}: these lists came without the words of their candidates; read "
                     "them with texts=True"
@@ -59,7 +59,7 @@ class TunedPredictor(BaseEstimator):
             best = []
             for a, b in zip(lists.starts[:-1].tolist(), lists.starts[1:].tolist(), strict=True):
                 order = np.argsort(-points[a:b], kind="stable")[:n]
-                best.append([texts.get(a + c) for c in order.tolist()])
+                best.append([texts[a + c] for c in order.tolist()])
         return best
 
     def choose(self, nbest: Any, *, source: Any = None) -> np.ndarray:
@@ -131,12 +131,12 @@ class TunedPredictor(BaseEstimator):
         tags.input_tags.two_d_array = False
         return tags
 
-    def _scored(self, nbest: Any, source: Any) -> tuple[TuningLists, np.ndarray]:
+    def _scored(self, nbest: Any, source: Any) -> tuple[CandidateLists, np.ndarray]:
         check_is_fitted(self, "weights_")
         lists = plain_lists(nbest, source, self.weights_)
         return lists, scores(lists, self.weights_)
 
-    def _judged(self, nbest: Any, refs: Any, source: Any) -> TuningLists:
+    def _judged(self, nbest: Any, refs: Any, source: Any) -> CandidateLists:
         check_is_fitted(self, "weights_")
         return judged_lists(nbest, refs, self.metric, source, self.weights_)
 
@@ -233,15 +233,15 @@ class Tuner(Estimator, TunedPredictor):
 
         Parameters
         ----------
-        nbest : path, sequence of paths, TuningLists, or lists of candidates
+        nbest : path, sequence of paths, CandidateLists, or lists of candidates
             N-best lists of Moses, several of them merged; or for each sentence a list of
             candidates, as :func:`hopefear.translation.lists.lists_in_memory` takes them.
         refs : path, sequence of paths, or sequence of texts
             Files of references, one for each; or, with lists in memory, for each list a text or a
-            list of texts. None where TuningLists have counts.
+            list of texts. None where CandidateLists have counts.
         source : path, optional
             The sentences that were translated, for the phrase pairs in N-best files.
-        dev : TuningLists or tuple, optional
+        dev : CandidateLists or tuple, optional
             Held-out lists that choose the round and the seed: ``(nbest, refs)`` or
             ``(nbest, refs, source)``.
         """
@@ -271,7 +271,9 @@ class Tuner(Estimator, TunedPredictor):
             self._tune(lists, before, self._dev(dev, lists))
         return self
 
-    def _tune(self, lists: TuningLists, start: str | Weights, dev: TuningLists | None) -> None:
+    def _tune(
+        self, lists: CandidateLists, start: str | Weights, dev: CandidateLists | None
+    ) -> None:
         check_at_least("seeds, which says how often to tune,", self.seeds, 1)
         tuning = tune(
             lists,
@@ -293,8 +295,8 @@ class Tuner(Estimator, TunedPredictor):
             return self.start
         return Weights.read(self.start)
 
-    def _dev(self, dev: Any, lists: TuningLists) -> TuningLists | None:
-        if dev is None or isinstance(dev, TuningLists):
+    def _dev(self, dev: Any, lists: CandidateLists) -> CandidateLists | None:
+        if dev is None or isinstance(dev, CandidateLists):
             return dev
         if not isinstance(dev, tuple) or len(dev) not in (2, 3):
             raise HopefearError(

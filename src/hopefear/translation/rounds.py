@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.lists.candidates import CandidateLists, Layout
 from hopefear.data.moses.reading import read_moses
 from hopefear.data.moses.words import Sentences, parallel_sentences
 from hopefear.data.sources import open_bytes
@@ -30,14 +30,14 @@ from hopefear.storage import atomic_file, untrusted, write_atomically
 from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
 from hopefear.training.events import EventLog, plain
 from hopefear.translation.lists import read, tuning_metric
-from hopefear.translation.names import Layout, places
+from hopefear.translation.names import places
 from hopefear.translation.task import CollapseError
 from hopefear.translation.tuners.problem import Event, Listener, tell
 from hopefear.translation.weights import Weights, changes
 
 PathLike = str | os.PathLike[str]
 Tune = Callable[[list[Path], Weights, int], Weights]
-First = Weights | Callable[[TuningLists], Weights]
+First = Weights | Callable[[CandidateLists], Weights]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def iterate(
         Runs the decoder, see :class:`~hopefear.translation.rounds.DecoderCommand`.
     refs : path or sequence of paths
         References of the sentences that it translates.
-    first : Weights, or a function from TuningLists to Weights
+    first : Weights, or a function from CandidateLists to Weights
         Weights of round 0. With a function, such as
         :func:`hopefear.translation.task.start_weights`, the decoder runs round 0 with its own
         weights (the file it is given is empty), and the function makes weights to tune from out
@@ -153,7 +153,7 @@ class _Judge:
     def __init__(self, refs: list[Any], metric: ListMetric, reading: dict[str, Any]) -> None:
         self.refs, self.metric, self.reading = refs, metric, reading
 
-    def score(self, path: Path) -> tuple[TuningLists, float]:
+    def score(self, path: Path) -> tuple[CandidateLists, float]:
         """The lists of one round, and what their first candidates are worth together."""
         lists = read(path, self.refs, metric=self.metric, **self.reading)
         assert lists.counts is not None
@@ -215,7 +215,7 @@ class _Rounds:
         self.store.enter(event, lists.layout)
         tell(self.on_event, event)
 
-    def start(self, number: int, lists: TuningLists) -> None:
+    def start(self, number: int, lists: CandidateLists) -> None:
         """Find weights to tune from that fit the lists of a round."""
         if self.known(number) or isinstance(self.first, Weights):
             self.store.start(number).arranged(lists.layout)  # an error where a feature is lacking

@@ -19,7 +19,7 @@ from hopefear.cli.progress import Bar
 from hopefear.cli.tune.options import WORDS
 from hopefear.cli.tune.outcome import FILES, Outcome, first_choices
 from hopefear.data.files import ReadReport
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.lists.candidates import CandidateLists, Layout
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.tasks import recipe
@@ -27,7 +27,6 @@ from hopefear.training.cutting_plane import CuttingPlane
 from hopefear.translation.derived import needed
 from hopefear.translation.features import kinds
 from hopefear.translation.lists import read, tuning_metric
-from hopefear.translation.names import Layout
 from hopefear.translation.scoring import with_scores, without_scores
 from hopefear.translation.task import STARTS, Run, Tuning, split, tune
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
@@ -117,8 +116,8 @@ def tuned(
 
 def tuning_of(
     args: argparse.Namespace,
-    lists: TuningLists,
-    dev: TuningLists | None,
+    lists: CandidateLists,
+    dev: CandidateLists | None,
     metric: ListMetric,
     params: Mapping[str, Any],
     start: str | Weights,
@@ -166,7 +165,7 @@ def held_out_lists(
     console: Console,
     texts: bool,
     layout: Layout | None = None,
-) -> TuningLists | None:
+) -> CandidateLists | None:
     """The lists of ``--dev-nbest``, if there are any; their dense features are these."""
     if args.dev_nbest is None:
         return None
@@ -176,7 +175,7 @@ def held_out_lists(
     return dev
 
 
-def added_model(model: Weights, path: str, lists: TuningLists) -> Weights:
+def added_model(model: Weights, path: str, lists: CandidateLists) -> Weights:
     """Weights of ``--add`` but the dense ones, for dense features get weights of their own."""
     if not (model.sparse or model.phrases):
         raise HopefearError(
@@ -204,7 +203,7 @@ def start_of(args: argparse.Namespace, added: Mapping[str, Weights]) -> str | We
 
 
 def settings_of(
-    args: argparse.Namespace, lists: TuningLists | None, metric: ListMetric
+    args: argparse.Namespace, lists: CandidateLists | None, metric: ListMetric
 ) -> dict[str, Any]:
     """What ``run.json`` says."""
     args.task, args.train = "tune", (args.nbest or [args.decoder])[0]
@@ -241,7 +240,7 @@ def read_lists(
     which: str = "",
     nbest: Sequence[str | os.PathLike[str]] | None = None,
     **more: Any,
-) -> TuningLists:
+) -> CandidateLists:
     """The lists of ``--nbest``, or those of ``--dev-nbest`` where ``which`` is ``dev_``."""
     paths = [os.fspath(path) for path in nbest or getattr(args, f"{which}nbest")]
     report = ReadReport()
@@ -262,7 +261,7 @@ def read_lists(
     return lists
 
 
-def told(lists: TuningLists, title: str) -> str:
+def told(lists: CandidateLists, title: str) -> str:
     """What was read, in a line."""
     text = f"{title}: {len(lists):,} lists, {lists.n_candidates:,} candidates"
     if lists.dropped:
@@ -270,7 +269,7 @@ def told(lists: TuningLists, title: str) -> str:
     kinds = [f"{len(lists.names)} dense features"]
     for name, entries in (("sparse features", lists.sparse), ("phrase pairs", lists.phrases)):
         if entries is not None:
-            kinds.append(f"{entries.names.size:,} {name}")
+            kinds.append(f"{len(entries.names):,} {name}")
     return f"{text}, {', '.join(kinds)}"
 
 
@@ -326,7 +325,7 @@ def check_files(
         )
 
 
-def check_lists(args: argparse.Namespace, lists: TuningLists) -> None:
+def check_lists(args: argparse.Namespace, lists: CandidateLists) -> None:
     """Refuse what these lists have nothing for."""
     none = lists.sparse is None and lists.phrases is None
     if args.min_count > 1 and args.features is None and none:

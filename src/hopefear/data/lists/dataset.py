@@ -7,7 +7,7 @@ import functools
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered
 from hopefear.core.checks import check_not_negative
 from hopefear.core.component import kernel
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric
+from hopefear.data.lists.input import GIVEN, TextMetric, UnjudgedError, check_metric, counted
 from hopefear.data.mapped import Spans, rows_digest
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import used_ids
@@ -261,19 +261,6 @@ ORACLES = ("first", "score")
 Blocks = CandidateLists | Iterable[CandidateLists]
 
 
-class Metric(Protocol):
-    """What is needed of a metric here: statistics of candidates, and costs from them."""
-
-    @property
-    def name(self) -> str: ...
-
-    def counts_by_list(
-        self, texts: Sequence[str], starts: Any, references: Sequence[Sequence[str]]
-    ) -> np.ndarray: ...
-
-    def costs(self, counts: Any) -> np.ndarray: ...
-
-
 def each(blocks: Blocks) -> Iterator[CandidateLists]:
     """Blocks one after the other; one by itself will do."""
     if isinstance(blocks, CandidateLists):
@@ -288,7 +275,7 @@ def encoded(
     baseline: str = "feature",
     *,
     oracle: str = "first",
-    metric: Metric | None = None,
+    metric: TextMetric | None = None,
     judged: bool = True,
 ) -> ListDataset:
     """Lists in the features of a map; unknown ones are left out.
@@ -304,16 +291,16 @@ def encoded(
     judged : bool
         Whether every candidate must have a cost; else costs are not looked at and all are 0.
     """
-    gathered = Gathered(baseline, oracle, metric, judged)
-    numbered = [features.encode(gathered.add(block)) for block in each(blocks)]
-    return gathered.dataset(joined(numbered), features)
+    builder = DatasetBuilder(baseline, oracle, metric, judged)
+    numbered = [features.encode(builder.add(block)) for block in each(blocks)]
+    return builder.dataset(joined(numbered), features)
 
 
-class Gathered:
+class DatasetBuilder:
     """All about lists but their features, block after block."""
 
     def __init__(
-        self, baseline: str, oracle: str, metric: Metric | None, judged: bool = True
+        self, baseline: str, oracle: str, metric: TextMetric | None, judged: bool = True
     ) -> None:
         check_choice("baseline", baseline, BASELINES)
         check_choice("oracle", oracle, ORACLES)
@@ -383,7 +370,7 @@ class Noting:
     def __call__(self, blocks: Blocks) -> Iterator[CandidateLists]:
         for block in each(blocks):
             self._scores.append(block.scores)
-            self._references |= {1} if block.references is None else set(map(len, block.references))
+            self._references.add(block.n_references)
             yield block
 
     @property
@@ -404,14 +391,14 @@ def _joined(parts: list[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
     return whole
 
 
-def judged(block: CandidateLists, metric: Metric | None = None) -> CandidateLists:
+def judged(block: CandidateLists, metric: TextMetric | None = None) -> CandidateLists:
     """The block with a cost for every candidate.
 
     Parameters
     ----------
     block : CandidateLists
         With costs, counts of the metric, or texts and references.
-    metric : Metric, optional
+    metric : TextMetric, optional
         Makes the costs; without it they must be there.
     """
     if metric is None or metric.name == GIVEN:
@@ -422,16 +409,13 @@ def judged(block: CandidateLists, metric: Metric | None = None) -> CandidateList
         if metric is None:
             return block
         return replace(block, counts=None, metric=GIVEN)
-    counts = block.counts if block.metric == metric.name else None
-    if counts is None:
+    if block.counts is None or block.metric != metric.name:
         check_metric(metric.name, block.trees is not None, block.source)
         if block.trees is not None:
             raise _unjudged(block, "a gold tree for every list, to count brackets against")
-    if counts is None and block.references is not None:
-        counts = metric.counts_by_list(block.texts, block.starts, block.references)
-    if counts is None:
-        raise _unjudged(block, f"references, to count {metric.name} against, for every list")
-    return replace(block, counts=counts, costs=metric.costs(counts), metric=metric.name)
+        if block.references is None:
+            raise _unjudged(block, f"references, to count {metric.name} against, for every list")
+    return counted(block, metric)
 
 
 def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
@@ -443,9 +427,10 @@ def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
 
 def check_score_name(block: CandidateLists) -> None:
     """Refuse a feature of the name that the generator's score has."""
-    if block.named is None or not block.scores.any():
-        return
-    if any(block.named.names[i] == SCORE for i in used_ids(block.named.ids).tolist()):
+    names = list(block.names)
+    if block.sparse is not None:
+        names += [block.sparse.names[i] for i in used_ids(block.sparse.ids).tolist()]
+    if SCORE in names and block.scores.any():
         raise HopefearError(
             f"{block.source}: candidates have a score and a feature of the name {SCORE!r} too; "
             "call the feature something else"

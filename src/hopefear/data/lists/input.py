@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from hopefear.core.arrays import frozen
 from hopefear.data.files import ReadReport, check_on_error
-from hopefear.data.lists.candidates import CandidateLists, NamedValues
+from hopefear.data.lists.candidates import CandidateLists, NamedEntries
 from hopefear.data.numbers import LARGEST
 from hopefear.data.sources import BOM, MAX_LINE_BYTES, Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
@@ -289,9 +289,24 @@ class TextMetric(Protocol):
     @property
     def name(self) -> str: ...
 
-    def counts(self, texts: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray: ...
+    def counts_by_list(
+        self, texts: Sequence[str], starts: Any, references: Sequence[Sequence[str]]
+    ) -> np.ndarray: ...
 
-    def costs(self, counts: np.ndarray) -> np.ndarray: ...
+    def costs(self, counts: Any) -> np.ndarray: ...
+
+
+def counted(lists: CandidateLists, metric: TextMetric) -> CandidateLists:
+    """Returns the lists with statistics of ``metric`` and costs; they have texts and references.
+
+    Statistics that the lists have already are taken as they are.
+    """
+    counts = lists.counts if lists.metric == metric.name else None
+    if counts is None:
+        counts = metric.counts_by_list(lists.texts, lists.starts, lists.references or ())
+    counts = frozen(np.ascontiguousarray(counts))
+    costs = frozen(np.asarray(metric.costs(counts), np.float64))
+    return replace(lists, counts=counts, costs=costs, metric=metric.name)
 
 
 class Names(dict[str, int]):
@@ -330,21 +345,10 @@ def text_block(
     metric : TextMetric, optional
         Makes costs and counts where lists have references.
     """
-    common = common_arrays(source, raws, names)
-    references = None
-    if all(raw.references is not None for raw in raws):
-        references = [raw.references or [] for raw in raws]
-    if metric is not None and references is not None:
-        spread = [ref for ref, raw in zip(references, raws, strict=True) for _ in raw.texts]
-        counts = np.ascontiguousarray(metric.counts(common["texts"], spread))
-        common |= {
-            "counts": frozen(counts),
-            "costs": frozen(np.asarray(metric.costs(counts), np.float64)),
-            "metric": metric.name,
-        }
-    else:
-        common["costs"] = given_costs(raws)
-    return CandidateLists(**common, references=references)
+    lists = CandidateLists(**common_arrays(source, raws, names))
+    if metric is not None and lists.references is not None:
+        return counted(lists, metric)
+    return replace(lists, costs=given_costs(raws))
 
 
 def common_arrays(source: ListInput, raws: Sequence[RawList], names: Names) -> dict[str, Any]:
@@ -354,12 +358,18 @@ def common_arrays(source: ListInput, raws: Sequence[RawList], names: Names) -> d
     weights = None
     if any(raw.weight is not None for raw in raws):
         weights = numbers(1.0 if raw.weight is None else raw.weight for raw in raws)
+    references = None
+    if all(raw.references is not None for raw in raws):
+        references = [raw.references or [] for raw in raws]
+    several = {len(one) for one in references or [[""]]}
     return {
         "ids": [raw.id for raw in raws],
         "starts": frozen(starts),
         "texts": list(chain.from_iterable(raw.texts for raw in raws)),
         "scores": numbers(chain.from_iterable(raw.scores for raw in raws)),
-        "named": _named(raws, names),
+        "references": references,
+        "n_references": several.pop() if len(several) == 1 else -1,
+        "sparse": _named(raws, names),
         "weights": weights,
         "derivations": _derivations(raws),
         "source": source.name,
@@ -385,7 +395,7 @@ def _derivations(raws: Sequence[RawList]) -> list[str | None] | None:
     return list(chain.from_iterable(raw.derivations or [None] * len(raw.texts) for raw in raws))
 
 
-def _named(raws: Sequence[RawList], names: Names) -> NamedValues | None:
+def _named(raws: Sequence[RawList], names: Names) -> NamedEntries | None:
     if all(raw.features is None for raw in raws):
         return None
     sizes = [0]
@@ -396,7 +406,7 @@ def _named(raws: Sequence[RawList], names: Names) -> NamedValues | None:
             sizes.append(len(features))
             ids.extend(map(names.__getitem__, features))
             values.extend(features.values())
-    return NamedValues(
+    return NamedEntries(
         names.order,
         frozen(np.cumsum(sizes)),
         frozen(np.array(ids, np.int32)),

@@ -264,9 +264,9 @@ class TextCounts(Protocol):
 
 
 class References:
-    """References of all lists, and the metric that compares candidates with them."""
+    """References of all lists, and the metric that compares candidates with them, if any."""
 
-    def __init__(self, files: Sequence[Sentences], metric: WordMetric | TextCounts) -> None:
+    def __init__(self, files: Sequence[Sentences], metric: WordMetric | TextCounts | None) -> None:
         self.metric, self.name, self.size = metric, files[0].name, files[0].size
         self.n_references = len(files)
         # Those of one line lie side by side: first those of the first file, then of the others.
@@ -287,6 +287,7 @@ class References:
 
     def counts(self, raw: RawBlock) -> np.ndarray:
         """Statistics of the candidates of a block, which `check` has seen."""
+        assert self.metric is not None
         scratch, rows = raw.scratch, raw.rows
         ids, ptr = scratch.ids[:rows], scratch.word_ptr[: rows + 1]
         if isinstance(self.metric, TextCounts):

@@ -12,7 +12,7 @@ import numpy as np
 from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each
+from hopefear.data.lists.dataset import Blocks, DatasetBuilder, ListDataset, Noting, each
 from hopefear.data.mapped import let_go
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
@@ -187,10 +187,10 @@ def dataset(
     13
     """
     judge = metric_named(metric) if isinstance(metric, str) else metric
-    gathered = Gathered(baseline, oracle, judge)
+    builder = DatasetBuilder(baseline, oracle, judge)
     numbering: ListNumbering | None = None
     for block in each(blocks):
-        judged = gathered.add(block)
+        judged = builder.add(block)
         if numbering is None:
             extraction, count = chosen(features, block, min_count)
             score = extraction.score and baseline == "feature"
@@ -199,7 +199,7 @@ def dataset(
     if numbering is None:
         raise HopefearError("there are no lists to learn from")
     feature_map, numbered = numbering.finish()
-    return teaching(gathered.dataset(numbered, feature_map))
+    return teaching(builder.dataset(numbered, feature_map))
 
 
 def teaching(data: ListDataset) -> ListDataset:
