@@ -73,8 +73,10 @@ class ListDataset:
         Where the data came from, for messages and model files.
     mapping : mmap, optional
         The one file beneath the arrays, where there is one.
-    first : int64 array, optional
-        Position in each list of what the generator thinks best; 0 unless said.
+    scores : float64 array, optional
+        The generator's score of each candidate; zeros unless said.
+    n_references : int
+        References of a list; -1 where lists have different numbers.
 
     Examples
     --------
@@ -95,10 +97,12 @@ class ListDataset:
         ids: Sequence[str] | None = None,
         source: str = "memory",
         mapping: mmap.mmap | None = None,
-        first: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+        n_references: int = 1,
     ) -> None:
         self.rows = ListRows(*map(frozen_as, rows, _dtypes(rows)))
-        self.first = np.zeros(len(self), np.int64) if first is None else first
+        self.scores = np.zeros(self.n_candidates) if scores is None else scores
+        self.n_references = n_references
         self.features = features
         self.counts, self.metric, self.ids = counts, metric, ids
         self.source = source
@@ -113,6 +117,11 @@ class ListDataset:
     @property
     def n_candidates(self) -> int:
         return len(self.rows.costs)
+
+    @property
+    def first_choices(self) -> np.ndarray:
+        """Position in each list of the candidate that the generator scores best (int64)."""
+        return cheapest(-self.scores, self.rows.starts).astype(np.int64)
 
     def spans(self, begin: int, end: int) -> Spans:
         """Which stretch of each array the lists from ``begin`` to ``end`` take."""
@@ -197,7 +206,8 @@ class ListDataset:
             self.metric,
             None if self.ids is None else [self.ids[i] for i in which.tolist()],
             self.source,
-            first=self.first[which],
+            scores=self.scores[candidates],
+            n_references=self.n_references,
         )
 
     def replaced(self, **arrays: Any) -> ListDataset:
@@ -308,6 +318,7 @@ class DatasetBuilder:
         self.metric, self.judged = metric, judged
         self.source = "memory"
         self.names: set[str] = set()  # of metrics
+        self._references: set[int] = set()
         self._lengths: list[np.ndarray] = []
         self._scores: list[np.ndarray] = []
         self._costs: list[np.ndarray] = []
@@ -317,7 +328,9 @@ class DatasetBuilder:
 
     def add(self, block: CandidateLists) -> CandidateLists:
         """Note a block; returns it with costs."""
-        check_score_name(block)
+        if self.baseline != "none":
+            check_score_name(block)
+        self._references.add(block.n_references)
         if self.judged:
             block = judged(block, self.metric)
             self.names.add(block.metric)
@@ -356,32 +369,9 @@ class DatasetBuilder:
         if counts and len(counts) == len(self._counts):
             table = np.concatenate(counts)
         name = next(iter(self.names), "cost")
-        first = cheapest(-scores, rows.starts).astype(np.int64)
-        return ListDataset(rows, features, table, name, self._ids, self.source, first=first)
-
-
-class Noting:
-    """Blocks on their way to a dataset, and what an evaluation will ask of them."""
-
-    def __init__(self) -> None:
-        self._scores: list[np.ndarray] = []
-        self._references: set[int] = set()
-
-    def __call__(self, blocks: Blocks) -> Iterator[CandidateLists]:
-        for block in each(blocks):
-            self._scores.append(block.scores)
-            self._references.add(block.n_references)
-            yield block
-
-    @property
-    def scores(self) -> np.ndarray:
-        """What the generator thought of all candidates."""
-        return _joined(self._scores)
-
-    @property
-    def n_references(self) -> int:
-        """References of a list; -1 where lists have different numbers."""
-        return next(iter(self._references), 1) if len(self._references) < 2 else -1
+        several = -1 if len(self._references) > 1 else next(iter(self._references), 1)
+        about = table, name, self._ids, self.source
+        return ListDataset(rows, features, *about, scores=scores, n_references=several)
 
 
 def _joined(parts: list[np.ndarray], dtype: Any = np.float64) -> np.ndarray:

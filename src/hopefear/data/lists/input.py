@@ -20,10 +20,8 @@ from hopefear.data.lists.candidates import CandidateLists, NamedEntries
 from hopefear.data.numbers import LARGEST
 from hopefear.data.sources import BOM, MAX_LINE_BYTES, Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.lists.keyed import key_of, keys_of
 
 INF = float("inf")
-_RECENT = 1 << 14  # ids that are known by their text
 MOSES = re.compile(rb"\s*[0-9]+ *\|\|\|")
 
 
@@ -102,8 +100,7 @@ class ListInput:
         self.path, self.name = Source(path), os.fspath(path)
         self.skip = on_error == "skip"
         self.report = ReadReport() if report is None else report
-        self._recent: set[str] = set()
-        self._older = np.empty(0, np.uint64)
+        self._ids: set[str] = set()
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """``(number, line)`` of every line, from 1, without its newline; a mark is dropped."""
@@ -150,24 +147,14 @@ class ListInput:
         self.report.skip(str(error))
 
     def enter(self, name: str, line: int) -> None:
-        """Note an id; InputError where it was seen before, near or far."""
-        if name in self._recent or self._is_older(name):
+        """Notes an id; InputError where it was seen before."""
+        if name in self._ids:
             raise self.error(
                 line,
                 "every id once, with all candidates of a list together",
                 f"{name[:40]} again",
             )
-        self._recent.add(name)
-        if len(self._recent) == _RECENT:
-            # Of a file that memory would not hold only keys are, 8 bytes a list.
-            self._older = np.sort(
-                np.concatenate([self._older, keys_of(self._recent)]), kind="stable"
-            )
-            self._recent.clear()
-
-    def _is_older(self, name: str) -> bool:
-        place = int(np.searchsorted(self._older, key := np.uint64(key_of(name))))
-        return place < self._older.size and bool(self._older[place] == key)
+        self._ids.add(name)
 
     def emptiness(self) -> InputError:
         """What to say of a file that gave no list."""

@@ -12,7 +12,7 @@ import numpy as np
 from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import Blocks, DatasetBuilder, ListDataset, Noting, each
+from hopefear.data.lists.dataset import Blocks, DatasetBuilder, ListDataset, each
 from hopefear.data.mapped import let_go
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
@@ -283,13 +283,11 @@ def evaluate(
     model : RerankModel
         What chooses.
     lists : CandidateLists, several, or ListDataset
-        Lists with costs, or with references. In a ListDataset the first candidate is the
-        generator's.
+        Lists with costs, or with references.
     samples, seed : int
         Resamples behind bounds and p-values.
     """
-    ready, noting = isinstance(lists, ListDataset), Noting()
-    data = model.encode(lists if isinstance(lists, ListDataset) else noting(lists), judged=True)
+    data = model.encode(lists, judged=True)
     rows, ranker = data.rows, model.ranker()
     points = ranker.scores(rows)
     return evaluate_lists(
@@ -298,9 +296,9 @@ def evaluate(
         rows.starts,
         ranker.best(rows, points),
         rows.costs,
-        scores=None if ready else noting.scores,
+        scores=data.scores,
         model_scores=points,
-        n_references=noting.n_references,
+        n_references=data.n_references,
         samples=samples,
         seed=seed,
     )
