@@ -224,18 +224,6 @@ def test_ids_that_fall_are_skipped(tmp_path: Path) -> None:
         assert "a.nbest:3: expected lists in the order" in report.messages[0]
 
 
-def test_word_of_how_far_it_has_come(tmp_path: Path) -> None:
-    text, _ = nbest()
-    path = saved(tmp_path, text)
-    told: list[int] = []
-    read_moses([path, path], on_progress=told.append, block_bytes=100)
-    assert told == sorted(told) and told[-1] == 72 and len(told) > 20
-    told.clear()
-    for block in moses_blocks(path, on_progress=told.append, block_bytes=100, block_candidates=2):
-        assert block.n_candidates > 0 and max(told, default=0) <= 36
-    assert told[-1] == 36
-
-
 @pytest.mark.parametrize("metric", [BleuCounts(), counts_for(Chrf()), counts_for(Ter())])
 def test_references_that_do_not_fit(tmp_path: Path, metric: Any) -> None:
     path = saved(tmp_path, "".join(f"{i} ||| a ||| L= 1 ||| 1\n" for i in range(2)))

@@ -244,19 +244,16 @@ def read_lists(
     """The lists of ``--nbest``, or those of ``--dev-nbest`` where ``which`` is ``dev_``."""
     paths = [os.fspath(path) for path in nbest or getattr(args, f"{which}nbest")]
     report = ReadReport()
-    name = paths[0] if len(paths) == 1 else f"{len(paths)} files"
-    with ReadWatcher(console, name) as watcher:
-        lists = read(
-            paths,
-            getattr(args, f"{which}refs"),
-            metric=metric,
-            source=getattr(args, f"{which}source"),
-            absent=args.absent,
-            on_error=args.on_error,
-            report=report,
-            on_progress=watcher,
-            **more,
-        )
+    lists = read(
+        paths,
+        getattr(args, f"{which}refs"),
+        metric=metric,
+        source=getattr(args, f"{which}source"),
+        absent=args.absent,
+        on_error=args.on_error,
+        report=report,
+        **more,
+    )
     tell_skipped(report, console)
     return lists
 
@@ -401,29 +398,3 @@ class TuneWatcher(Bar):
         nnz = f", {event['nnz']:,} non-zeros" if "nnz" in event else ""
         time = f", {event['seconds']:.2f} s" if "seconds" in event else ""
         self._print(f"{seed}round {event['epoch']}: {scores}{nnz}{time}")
-
-
-class ReadWatcher(Bar):
-    """How many candidates have been read, on a terminal; elsewhere nothing is shown.
-
-    Parameters
-    ----------
-    console : Console
-        Where it is shown.
-    name : str
-        What is read.
-    """
-
-    def __init__(self, console: Console, name: str) -> None:
-        super().__init__(console)
-        self.name = os.path.basename(name)
-
-    def _begin(self) -> None:
-        self._task = self._bar.add_task(f"reading {self.name}", total=None)
-        self._began = time.perf_counter()
-
-    def __call__(self, candidates: int) -> None:
-        if self._bar is not None:
-            speed = candidates / max(time.perf_counter() - self._began, 1e-9)
-            text = f"reading {self.name}: {candidates:,} candidates, {speed:,.0f} a second"
-            self._bar.update(self._task, description=text)

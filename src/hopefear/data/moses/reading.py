@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -55,7 +55,6 @@ def read_moses(
     sparse: Collection[str] = (),
     on_error: str = "raise",
     report: ReadReport | None = None,
-    on_progress: Callable[[int], None] | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> CandidateLists:
     """Read whole files of candidates, with the statistics of a metric.
@@ -95,8 +94,6 @@ def read_moses(
         What to do with a bad line: end with an InputError, or leave the candidate out.
     report : ReadReport, optional
         Filled with the number of candidates read, and of lines skipped, with messages.
-    on_progress : callable, optional
-        Gets the number of candidates so far, again and again.
     block_bytes : int
         Text to hold at a time.
 
@@ -113,13 +110,12 @@ def read_moses(
     >>> lists.sparse.indptr.tolist(), lists.sparse.names[0]
     ([0, 0, 1], 'pp_x~y')
     """
-    plan = _Plan(paths, refs, metric, texts, source, phrases, dedup, absent, derivations)
-    watch = _Watch(on_error, report, on_progress)
+    what = refs, metric, texts, source, phrases, dedup, absent, derivations, on_error, report
+    plan = _Plan(paths, *what)
     builder = _ListBuilder(plan, MosesLayout(dense, sparse))
     for path in plan.paths:
-        builder.next_file()
-        for raw in watch.blocks(path, builder.layout, block_bytes, builder.check):
-            builder.add(raw)
+        for _ in builder.read(path, block_bytes):
+            pass
     lists = builder.take()
     plan.check_end(int(lists.ids[-1]) + 1)
     return lists
@@ -140,7 +136,6 @@ def moses_blocks(
     sparse: Collection[str] = (),
     on_error: str = "raise",
     report: ReadReport | None = None,
-    on_progress: Callable[[int], None] | None = None,
     block_candidates: int = BLOCK_CANDIDATES,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[CandidateLists]:
@@ -154,28 +149,19 @@ def moses_blocks(
     block_candidates : int
         Candidates in a block, more where a list is longer; larger needs more memory.
     """
-    plan = _Plan([path], refs, metric, texts, source, phrases, dedup, absent, derivations)
+    what = refs, metric, texts, source, phrases, dedup, absent, derivations, on_error, report
+    plan = _Plan([path], *what)
     if block_candidates < 1:
         raise HopefearError(f"block_candidates={block_candidates}: a block holds at least 1")
-    watch = _Watch(on_error, report, on_progress)
-    return _blocks(plan, watch, MosesLayout(dense, sparse), block_candidates, block_bytes)
+    return _blocks(_ListBuilder(plan, MosesLayout(dense, sparse)), block_candidates, block_bytes)
 
 
-def _blocks(
-    plan: _Plan,
-    watch: _Watch,
-    layout: MosesLayout,
-    most: int,
-    block_bytes: int,
-) -> Iterator[CandidateLists]:
-    builder = _ListBuilder(plan, layout)
-    builder.next_file()
-    for raw in watch.blocks(plan.paths[0], layout, block_bytes, builder.check):
-        builder.add(raw)
+def _blocks(builder: _ListBuilder, most: int, block_bytes: int) -> Iterator[CandidateLists]:
+    for _ in builder.read(builder.plan.paths[0], block_bytes):
         if builder.rows >= most and builder.n_lists > 1:
             yield builder.take(open_end=True)
     block = builder.take()
-    plan.check_end(int(block.ids[-1]) + 1)
+    builder.plan.check_end(int(block.ids[-1]) + 1)
     yield block
 
 
@@ -201,9 +187,16 @@ class _ListBuilder:
         self._seen = 0  # candidates
         self._file_of: dict[str, int] = {}  # the first that has a list, where there are several
 
-    def next_file(self) -> None:
-        """Says that another file begins, whose ids begin anew."""
+    def read(self, path: Path, block_bytes: int) -> Iterator[None]:
+        """Takes the candidates of a file; stops behind every block of text."""
         self._file, self._last_id = self._file + 1, -1
+        plan = self.plan
+        # Whoever takes a block finds what is wrong with it too, but cannot give half of it back.
+        careful: dict[str, Any] = {"check": self.check, "report": plan.report} if plan.skip else {}
+        for raw in raw_blocks(path, self.layout, block_bytes, **careful):
+            self.add(raw)
+            plan.report.rows += raw.rows
+            yield
 
     def check(self, raw: RawBlock) -> None:
         """InputError where `add` would end in one; nothing is taken."""
@@ -395,37 +388,6 @@ def _check_names(raw: RawBlock, numbers: np.ndarray, last: np.ndarray, before: i
         raise InputError(raw.path, raw.line(row), "every name once in a line", f"{shown}= again")
 
 
-class _Watch:
-    """What is told while files are read, and whether bad lines end it."""
-
-    def __init__(
-        self,
-        on_error: str,
-        report: ReadReport | None,
-        on_progress: Callable[[int], None] | None,
-    ) -> None:
-        check_on_error(on_error)
-        self.skip, self.report = on_error == "skip", report or ReadReport()
-        self.tell, self.rows = on_progress, 0
-
-    def blocks(
-        self,
-        path: Path,
-        layout: MosesLayout,
-        block_bytes: int,
-        check: Callable[[RawBlock], None],
-    ) -> Iterator[RawBlock]:
-        """Blocks of a file; of bad lines nothing is left where they are skipped."""
-        # Whoever takes a block finds what is wrong with it too, but cannot give half of it back.
-        careful: dict[str, Any] = {"check": check, "report": self.report} if self.skip else {}
-        for raw in raw_blocks(path, layout, block_bytes, **careful):
-            yield raw
-            self.report.rows += raw.rows
-            self.rows += raw.rows
-            if self.tell is not None:
-                self.tell(self.rows)
-
-
 class _Plan:
     """What is to be read, checked before anything is."""
 
@@ -440,9 +402,13 @@ class _Plan:
         dedup: Any,
         absent: Any,
         derivations: Any,
+        on_error: Any,
+        report: Any,
     ) -> None:
         self.paths = _several(paths, "paths")
         self.name = ", ".join(os.fspath(path) for path in self.paths)
+        check_on_error(on_error)
+        self.skip, self.report = on_error == "skip", report or ReadReport()
         _check_word("dedup", dedup, ("first", "none"))
         _check_word("absent", absent, ("raise", "skip"))
         if refs is None and metric is not None:
