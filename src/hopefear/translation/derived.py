@@ -25,7 +25,7 @@ from hopefear.core.arrays import Strings, Texts, frozen
 from hopefear.core.component import inlined, kernel
 from hopefear.core.hashing import StringTable, mix
 from hopefear.data.files import PADDING
-from hopefear.data.lists.candidates import CandidateLists, NamedEntries, packed
+from hopefear.data.lists.candidates import CandidateLists, NamedEntries, interleaved, packed
 from hopefear.data.moses.words import NEWLINE, split_lines
 from hopefear.errors import HopefearError
 from hopefear.translation.names import BARS, phrase_name
@@ -188,13 +188,9 @@ def _interned(table: StringTable, words: Words, telling: TellingGrams) -> np.nda
 def _interleaved(before: NamedEntries, more: NamedEntries) -> NamedEntries:
     """Entries of both, whose names are in one table."""
     values = np.ones(len(before.ids), np.float32) if before.values is None else before.values
-    indptr = before.indptr + more.indptr
-    ids, numbers = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
-    interleave(
-        *(before.indptr, before.ids, values, more.indptr, more.ids, more.values),
-        *(ids, numbers),
-    )
-    return NamedEntries(more.names, frozen(indptr), frozen(ids), frozen(numbers))
+    assert more.values is not None
+    parts = (before.indptr, before.ids, values), (more.indptr, more.ids, more.values)
+    return NamedEntries(more.names, *map(frozen, interleaved(parts)))
 
 
 class _Group(NamedTuple):
@@ -542,18 +538,3 @@ def write_names(text, begins, ends, first, order, prefix, spelled, offsets, name
                 for b in range(spelled[text[q], 0]):
                     names[p] = spelled[text[q], b + 1]
                     p += 1
-
-
-@kernel
-def interleave(indptr, ids, values, more_indptr, more_ids, more_values, out_ids, out_values):
-    """Entries of two kinds, candidate by candidate, the first kind before the second."""
-    p = 0
-    for c in range(len(indptr) - 1):
-        for e in range(indptr[c], indptr[c + 1]):
-            out_ids[p] = ids[e]
-            out_values[p] = values[e]
-            p += 1
-        for e in range(more_indptr[c], more_indptr[c + 1]):
-            out_ids[p] = more_ids[e]
-            out_values[p] = more_values[e]
-            p += 1

@@ -13,7 +13,14 @@ import numpy as np
 from hopefear.core.arrays import Strings, frozen
 from hopefear.core.checks import check_at_least
 from hopefear.core.hashing import StringTable
-from hopefear.data.lists.candidates import CandidateLists, Layout, NamedEntries, dense_names, packed
+from hopefear.data.lists.candidates import (
+    CandidateLists,
+    Layout,
+    NamedEntries,
+    dense_names,
+    interleaved,
+    packed,
+)
 from hopefear.data.lists.dataset import DatasetBuilder, ListDataset, fixed_scores
 from hopefear.errors import HopefearError
 from hopefear.features.lists.keyed import Keyed, Numbered, joined, numbered, pruned, relative
@@ -172,11 +179,10 @@ def _numbers(
         end = min(begin + _BLOCK, len(lists))
         a, b = int(lists.starts[begin]), int(lists.starts[end])
         starts = lists.starts[begin : end + 1] - a
-        parts = [_dense_part(lists.dense[a:b, :dense], starts)] if dense else []
-        for entry in named:
-            if entry is not None:
-                parts.append(_named_part(entry[0].take(np.arange(a, b)), entry[1]))
-        keyed = relative(starts, _merged(parts, b - a))
+        some = [entry for entry in named if entry is not None]
+        parts = [_dense_part(lists.dense[a:b, :dense], starts)] if dense or not some else []
+        parts += [_named_part(entries.take(np.arange(a, b)), keys) for entries, keys in some]
+        keyed = relative(starts, Keyed(*interleaved(parts)))
         block = numbered(keyed, (keyed.keys - np.uint64(1)).astype(np.int32))
         blocks.append(block if new is None else pruned(block, starts, new))
     return joined(blocks)
@@ -197,22 +203,6 @@ def _named_part(entries: NamedEntries, numbers: np.ndarray) -> Keyed:
     mask = keys >= 0
     indptr = np.concatenate([[0], np.cumsum(mask)])[entries.indptr]
     return Keyed(indptr, (keys[mask] + 1).astype(np.uint64), values[mask])
-
-
-def _merged(parts: list[Keyed], n: int) -> Keyed:
-    """Entries of several parts, candidate by candidate."""
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        return Keyed(np.zeros(n + 1, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.float32))
-    owners = np.concatenate([np.repeat(np.arange(n), np.diff(part.indptr)) for part in parts])
-    order = np.argsort(owners, kind="stable")
-    indptr: Any = sum(part.indptr for part in parts)
-    return Keyed(
-        indptr,
-        np.concatenate([part.keys for part in parts])[order],
-        np.concatenate([part.values for part in parts])[order],
-    )
 
 
 def _all(entries: NamedEntries | None, first: int) -> tuple[NamedEntries, np.ndarray] | None:

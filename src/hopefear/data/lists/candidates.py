@@ -237,6 +237,28 @@ def merged(lists: CandidateLists, numbers: np.ndarray) -> CandidateLists:
     return replace(lists, starts=frozen(starts), **_taken(lists, OF_LISTS, first))
 
 
+def interleaved(
+    parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns the entries of several parts candidate by candidate, in the order of the parts.
+
+    A part is ``(indptr, ids, values)``.
+
+    Examples
+    --------
+    >>> one = np.array([0, 1, 2]), np.array([7, 8]), np.array([1.0, 2.0])
+    >>> interleaved([one, one])[1].tolist()
+    [7, 7, 8, 8]
+    """
+    if len(parts) == 1:
+        return parts[0]
+    owners = np.concatenate([np.repeat(np.arange(len(p) - 1), np.diff(p)) for p, _, _ in parts])
+    order = np.argsort(owners, kind="stable")
+    indptr = np.sum([part[0] for part in parts], axis=0)
+    ids, values = (np.concatenate([part[k] for part in parts])[order] for k in (1, 2))
+    return indptr, ids, values
+
+
 def packed(strings: Sequence[str]) -> Strings:
     """Returns strings as one array of UTF-8 bytes."""
     return strings.packed if isinstance(strings, Texts) else Strings.pack(strings)

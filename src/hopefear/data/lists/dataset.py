@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -71,8 +70,6 @@ class ListDataset:
         Name of each list.
     source : str
         Where the data came from, for messages and model files.
-    mapping : mmap, optional
-        The one file beneath the arrays, where there is one.
     scores : float64 array, optional
         The generator's score of each candidate; zeros unless said.
     n_references : int
@@ -87,6 +84,7 @@ class ListDataset:
     """
 
     pointers = frozenset({"starts", "scopes", "indptr"})
+    mapping = None  # lists are held in memory
 
     def __init__(
         self,
@@ -96,7 +94,6 @@ class ListDataset:
         metric: str = "cost",
         ids: Sequence[str] | None = None,
         source: str = "memory",
-        mapping: mmap.mmap | None = None,
         scores: np.ndarray | None = None,
         n_references: int = 1,
     ) -> None:
@@ -106,10 +103,8 @@ class ListDataset:
         self.features = features
         self.counts, self.metric, self.ids = counts, metric, ids
         self.source = source
-        self.mapping = mapping
-        if mapping is None:  # else block by block, by whoever mapped it
-            self._check()
-            self._check_entries()
+        self._check()
+        self._check_entries()
 
     def __len__(self) -> int:
         return len(self.rows.weights)
@@ -179,7 +174,7 @@ class ListDataset:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the content."""
-        return rows_digest([self.metric], self.rows, self.mapping)
+        return rows_digest([self.metric], self.rows, None)
 
     def take(self, which: Sequence[int] | np.ndarray) -> ListDataset:
         """The lists of these numbers, in this order."""

@@ -13,7 +13,6 @@ from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import Blocks, DatasetBuilder, ListDataset, each
-from hopefear.data.mapped import let_go
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListNumbering
@@ -116,7 +115,6 @@ class Reranking(Task):
         scored = []
         for rows in parts:
             scored.append((rows._replace(**nothing), plain.scores(rows)))
-            let_go(data)
 
         def log_likelihood(temperature: float) -> float:
             warm = Ranker(structure, predictor, temperature)
