@@ -198,9 +198,9 @@ def tune(
         **({} if other is None else {"dev": other.digest[:8]}),
         seed=winner.seed,
     )
-    oracle = {"train": best_possible(lists, judge)}
+    oracle = {"train": corpus_oracle(lists, judge)}
     if dev is not None:
-        oracle["dev"] = best_possible(dev, judge)
+        oracle["dev"] = corpus_oracle(dev, judge)
     about = {
         "learner": learner,
         "parameters": tuner.parameters(),
@@ -313,11 +313,11 @@ def split(
     return lists.take(np.sort(order[n:])), lists.take(np.sort(order[:n]))
 
 
-def best_possible(lists: CandidateLists, metric: ListMetric) -> float:
-    """Score of the best choice from the lists (a lower bound of it)."""
+def score_of(lists: CandidateLists, metric: ListMetric, choice: np.ndarray) -> float:
+    """The metric's main score of one candidate of each list, given by their positions."""
     assert lists.counts is not None
-    choice = lists.starts[:-1] + oracle_choice(lists, metric)
-    return float(metric.scores(lists.counts[choice].sum(axis=0))[metric.main])
+    sums = lists.counts[lists.starts[:-1] + choice].sum(axis=0)
+    return float(metric.scores(sums)[metric.main])
 
 
 MOST_SEED = 2**32 - 1
@@ -573,16 +573,13 @@ def corpus_score(
     >>> round(corpus_score(tiny_lists(), Weights((("LM0", 1), ("TM0", 2)), [0.0, 0.0, 1.0])), 1)
     52.0
     """
-    judge = judge_of(lists, metric)
-    assert lists.counts is not None
-    choice = lists.starts[:-1] + best(scores(lists, weights), lists)
-    return float(judge.scores(lists.counts[choice].sum(axis=0))[judge.main])
+    return score_of(lists, judge_of(lists, metric), best(scores(lists, weights), lists))
 
 
 def corpus_oracle(lists: CandidateLists, metric: str | ListMetric = "bleu") -> float:
     """The highest score of a choice from the lists that exchanging one at a time finds."""
     judge = judge_of(lists, metric)
-    return best_possible(lists, judge)
+    return score_of(lists, judge, oracle_choice(lists, judge))
 
 
 def compare(

@@ -17,7 +17,7 @@ from hopefear.cli import train
 from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.progress import Bar
 from hopefear.cli.tune.options import WORDS
-from hopefear.cli.tune.outcome import FILES, Outcome, first_choices
+from hopefear.cli.tune.outcome import FILES, Outcome
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, Layout
 from hopefear.errors import HopefearError
@@ -27,8 +27,8 @@ from hopefear.training.cutting_plane import CuttingPlane
 from hopefear.translation.derived import needed
 from hopefear.translation.features import kinds
 from hopefear.translation.lists import read, tuning_metric
-from hopefear.translation.scoring import with_scores, without_scores
-from hopefear.translation.task import STARTS, Run, Tuning, split, tune
+from hopefear.translation.scoring import best, with_scores, without_scores
+from hopefear.translation.task import STARTS, Run, Tuning, score_of, split, tune
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
 from hopefear.translation.tuners.batch_tuner import BatchTuner
 from hopefear.translation.tuners.expected_score import ExpectedScore
@@ -84,9 +84,11 @@ def tuned(
         assert dev is not None
         console.say(f"held out: {len(dev):,} of these lists")
     added = {name: added_model(models[name], path, lists) for name, path in args.add}
-    first = {} if len(args.nbest) > 1 else {"train": first_choices(lists, metric)}
+    first: dict[str, float] = {}  # scores of the decoder's own choices, where one decoder wrote
+    if len(args.nbest) == 1:
+        first["train"] = score_of(lists, metric, best(lists.scores, lists))
     if dev is not None and (args.dev_nbest is None or len(args.dev_nbest) == 1) and first:
-        first["dev"] = first_choices(dev, metric)
+        first["dev"] = score_of(dev, metric, best(dev.scores, dev))
     settings = settings_of(args, lists, metric)
     with contextlib.ExitStack() as scope:
         args.resume = False

@@ -15,10 +15,8 @@ from hopefear.cli.origin import hashed, versions
 from hopefear.cli.train import time_taken
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.moses.words import read_sentences
-from hopefear.metrics.lists import ListMetric
 from hopefear.report import Page, Plot, Run, contests
 from hopefear.translation.cases import judgements
-from hopefear.translation.scoring import best
 from hopefear.translation.task import Tuning, compare, evaluate
 from hopefear.translation.weights import Weights, changes
 
@@ -242,13 +240,6 @@ def spread_of(values: Sequence[float]) -> dict[str, float]:
         "std": float(numbers.std(ddof=1)),
         "n": len(numbers),
     }
-
-
-def first_choices(lists: CandidateLists, metric: ListMetric) -> float:
-    """Score of the candidates that the decoder scored highest."""
-    assert lists.counts is not None
-    choice = lists.starts[:-1] + best(lists.scores, lists)
-    return float(metric.scores(lists.counts[choice].sum(axis=0))[metric.main])
 
 
 def page_of(outcome: Outcome, result: Mapping[str, Any]) -> Page:

@@ -492,73 +492,59 @@ def read_lists(
         raise HopefearError(f"block_lists={block_lists}: a block holds at least 1 list")
     if not judged:
         refs = counter = metric = None
-    what = format, prefer, gold, refs, counter, metric, recount, judged, require_costs
-    return _blocks(source, *what, dedup, symbols, block_lists)
 
-
-def _blocks(
-    source: Any,
-    format: Any,
-    prefer: Any,
-    gold: Any,
-    refs: Any,
-    counter: Any,
-    metric: Any,
-    recount: Any,
-    judged: Any,
-    require_costs: Any,
-    dedup: Any,
-    symbols: Any,
-    block_lists: Any,
-) -> Iterator[CandidateLists]:
-    if format == "auto":
-        format = _guessed(source)
-        lined = {prefer, format} & {"bllip", "moses"}
-        if prefer != "auto" and (not lined or prefer == format):
-            format = prefer
-    name = None if metric is None else metric.name
-    check_metric(name, format not in TEXTS, source.name)
-    if format == "moses":
-        needed = judged and require_costs
-        yield from _moses(source, refs, counter, metric, needed, dedup)
-        return
-    if refs is not None:
-        raise HopefearError(
-            f"{source.name}: its lists hold their own references; files of references go with "
-            "lists in the format moses"
-        )
-    if gold is not None and format != "bllip":
-        raise HopefearError(
-            f"{source.name}: its lists hold their own gold trees; a file of gold trees goes with "
-            "lists in the format bllip"
-        )
-    lines, names = source.lines(), Names()
-    symbols = Symbols() if symbols is None else symbols
-    if format == "bllip":
-        golds = ListInput(gold) if judged and gold is not None else None
-        raws = bracket_lists(source, lines, golds)
-    else:
-        raws = json_lists(source, lines, format == "ptb", judged)
-    if judged:
-        raws = same_kind(source, raws, format, name, require_costs)
-    count = 0
-    candidates = BLOCK_CANDIDATES if format == "json" else BLOCK_TREES
-    for group in _groups(raws, block_lists, candidates):
-        block: CandidateLists | None
-        if format == "json":
-            block = text_block(source, group, names, None if name == GIVEN else metric)
+    def blocks() -> Iterator[CandidateLists]:
+        form = format
+        if form == "auto":
+            form = _guessed(source)
+            lined = {prefer, form} & {"bllip", "moses"}
+            if prefer != "auto" and (not lined or prefer == form):
+                form = prefer
+        name = None if metric is None else metric.name
+        check_metric(name, form not in TEXTS, source.name)
+        if form == "moses":
+            needed = judged and require_costs
+            yield from _moses(source, refs, counter, metric, needed, dedup)
+            return
+        if refs is not None:
+            raise HopefearError(
+                f"{source.name}: its lists hold their own references; files of references go with "
+                "lists in the format moses"
+            )
+        if gold is not None and form != "bllip":
+            raise HopefearError(
+                f"{source.name}: its lists hold their own gold trees; a file of gold trees goes "
+                "with lists in the format bllip"
+            )
+        lines, names = source.lines(), Names()
+        strings = Symbols() if symbols is None else symbols
+        if form == "bllip":
+            golds = ListInput(gold) if judged and gold is not None else None
+            raws = bracket_lists(source, lines, golds)
         else:
-            block = tree_block(source, group, names, symbols, recount, name == GIVEN)
-        group.clear()
-        # Taken out of the list while it is handed over: a name would keep it alive.
-        ready = [deduplicated(block, dedup)] if block is not None else []
-        del block
-        if ready:
-            count += len(ready[0])
-            source.report.rows += len(ready[0])
-            yield ready.pop()
-    if count == 0:
-        raise source.emptiness()
+            raws = json_lists(source, lines, form == "ptb", judged)
+        if judged:
+            raws = same_kind(source, raws, form, name, require_costs)
+        count = 0
+        candidates = BLOCK_CANDIDATES if form == "json" else BLOCK_TREES
+        for group in _groups(raws, block_lists, candidates):
+            block: CandidateLists | None
+            if form == "json":
+                block = text_block(source, group, names, None if name == GIVEN else metric)
+            else:
+                block = tree_block(source, group, names, strings, recount, name == GIVEN)
+            group.clear()
+            # Taken out of the list while it is handed over: a name would keep it alive.
+            ready = [deduplicated(block, dedup)] if block is not None else []
+            del block
+            if ready:
+                count += len(ready[0])
+                source.report.rows += len(ready[0])
+                yield ready.pop()
+        if count == 0:
+            raise source.emptiness()
+
+    return blocks()
 
 
 def _moses(

@@ -110,8 +110,8 @@ def read_moses(
     >>> lists.sparse.indptr.tolist(), lists.sparse.names[0]
     ([0, 0, 1], 'pp_x~y')
     """
-    what = refs, metric, texts, source, phrases, dedup, absent, derivations, on_error, report
-    plan = _Plan(paths, *what)
+    what = metric, texts, derivations, source, phrases, dedup, absent, on_error, report
+    plan = _Plan(paths, refs, *what)
     builder = _ListBuilder(plan, MosesLayout(dense, sparse))
     for path in plan.paths:
         for _ in builder.read(path, block_bytes):
@@ -125,19 +125,11 @@ def moses_blocks(
     path: Path,
     refs: Path | Sequence[Path | Sentences] | None = None,
     *,
-    metric: WordMetric | TextCounts | None = None,
-    texts: bool = False,
-    derivations: bool = False,
-    source: Path | None = None,
-    phrases: bool = False,
-    dedup: str = "first",
-    absent: str = "raise",
-    dense: Collection[str] = (),
-    sparse: Collection[str] = (),
-    on_error: str = "raise",
-    report: ReadReport | None = None,
     block_candidates: int = BLOCK_CANDIDATES,
     block_bytes: int = BLOCK_BYTES,
+    dense: Collection[str] = (),
+    sparse: Collection[str] = (),
+    **options: Any,
 ) -> Iterator[CandidateLists]:
     """Whole lists of one file, block by block; memory stays bounded.
 
@@ -149,8 +141,7 @@ def moses_blocks(
     block_candidates : int
         Candidates in a block, more where a list is longer; larger needs more memory.
     """
-    what = refs, metric, texts, source, phrases, dedup, absent, derivations, on_error, report
-    plan = _Plan([path], *what)
+    plan = _Plan([path], refs, **options)
     if block_candidates < 1:
         raise HopefearError(f"block_candidates={block_candidates}: a block holds at least 1")
     return _blocks(_ListBuilder(plan, MosesLayout(dense, sparse)), block_candidates, block_bytes)
@@ -395,15 +386,15 @@ class _Plan:
         self,
         paths: Any,
         refs: Any,
-        metric: Any,
-        texts: Any,
-        source: Any,
-        phrases: Any,
-        dedup: Any,
-        absent: Any,
-        derivations: Any,
-        on_error: Any,
-        report: Any,
+        metric: WordMetric | TextCounts | None = None,
+        texts: bool = False,
+        derivations: bool = False,
+        source: Path | None = None,
+        phrases: bool = False,
+        dedup: str = "first",
+        absent: str = "raise",
+        on_error: str = "raise",
+        report: ReadReport | None = None,
     ) -> None:
         self.paths = _several(paths, "paths")
         self.name = ", ".join(os.fspath(path) for path in self.paths)
@@ -426,7 +417,7 @@ class _Plan:
         if refs is not None:
             files = parallel_sentences(refs)
         self.references = References(files, metric) if files else None
-        self.source = read_sentences(source) if phrases else None
+        self.source = read_sentences(source) if phrases and source is not None else None
         if files and self.source is not None:
             check_parallel([files[0], self.source])
         self.phrases = None if self.source is None else PhraseReader(self.source)
