@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.lists.candidates import CandidateLists
+from hopefear.data.lists.dataset import ListDataset
 from hopefear.metrics.lists import compare_lists
 from hopefear.recipes.scales import scale_of
 from hopefear.tasks.rerank.judging import counts_of

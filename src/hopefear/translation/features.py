@@ -23,7 +23,7 @@ from hopefear.data.lists.candidates import (
 )
 from hopefear.data.lists.dataset import DatasetBuilder, ListDataset, fixed_scores
 from hopefear.errors import HopefearError
-from hopefear.features.lists.keyed import Keyed, Numbered, joined, numbered, pruned, relative
+from hopefear.features.lists.numbering import Keyed, Numbered, joined, numbered, pruned, relative
 from hopefear.metrics.lists import ListMetric
 from hopefear.translation.derived import DERIVED, derived, needed
 from hopefear.translation.names import check_same

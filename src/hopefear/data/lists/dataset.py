@@ -18,7 +18,7 @@ from hopefear.data.lists.input import GIVEN, TextMetric, UnjudgedError, check_me
 from hopefear.data.mapped import Spans, rows_digest
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import used_ids
-from hopefear.features.lists.keyed import SCORE, Numbered, joined
+from hopefear.features.lists.numbering import SCORE, Numbered, joined
 
 
 class ListRows(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 from hopefear.core.component import kernel, linked
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.brackets import Trees
-from hopefear.features.lists.keyed import (
+from hopefear.features.lists.numbering import (
     SCORE,
     Keyed,
     Relative,

@@ -11,7 +11,7 @@ from hopefear.core.arrays import Strings, column_in_range, frozen, only_these, v
 from hopefear.core.hashing import KeyTable
 from hopefear.errors import ModelError
 from hopefear.features.lists.extraction import Extraction
-from hopefear.features.lists.keyed import SHORT, Numbered, joined, numbered, pruned
+from hopefear.features.lists.numbering import SHORT, Numbered, joined, numbered, pruned
 
 
 class ListFeatures:
