@@ -58,6 +58,8 @@ def test_features_texts_scores_and_references(nbest):
     ]
     assert block.metric == "bleu" and block.costs[0] == block.costs[2] < block.costs[1]
     assert block.lines.tolist() == [1, 4]
+    (both,) = read_lists(nbest / "b.nbest", refs=[nbest / "b.ref"] * 2, metric=BLEU)
+    assert (block.n_references, both.n_references) == (1, 2)
     (once,) = read_lists(nbest / "b.nbest", refs=nbest / "b.ref", metric=BLEU)
     assert once.starts.tolist() == [0, 2, 3]
 

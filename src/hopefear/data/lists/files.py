@@ -571,7 +571,8 @@ def _moses(
     ):
         source.report.skipped = before + own.skipped
         if files is not None:
-            block = replace(block, references=[list(texts[int(i)]) for i in block.ids])
+            references = [list(texts[int(i)]) for i in block.ids]
+            block = replace(block, references=references, n_references=len(files))
             block = block if judge is None else counted(block, judge)
         elif require_costs:
             raise _unjudged_moses(source, "references, from which lists of Moses get their costs")
