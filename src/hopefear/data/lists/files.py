@@ -480,7 +480,7 @@ def read_lists(
     ...                 '{"lm": -1.5}}, {"text": "fear", "cost": 1, "features": {"lm": -1}}]}')
     ...     f.flush()
     ...     lists = next(read_lists(f.name))
-    >>> lists.ids, lists.texts, lists.costs.tolist(), lists.named.values.tolist()
+    >>> lists.ids, lists.texts, lists.costs.tolist(), lists.sparse.values.tolist()
     (['a'], ['hope', 'fear'], [0.0, 1.0], [-1.5, -1.0])
     """
     source = ListInput(path, on_error, report)
