@@ -164,10 +164,11 @@ def rates(tasks: Any, n: int, chosen: argparse.Namespace, found: Figures) -> Non
 def extract(folder: Path, chosen: argparse.Namespace, found: Figures) -> None:
     repeats = min(2, chosen.repeats)  # the first loads kernels, and compiles those that are new
     told("extraction")
-    run = whole.extraction(folder, chosen.block_lists, repeats, 1 if chosen.quick else None)
-    last = run["steps"]["test"]
+    most = 1 if chosen.quick else None
+    run = whole.extraction(folder, chosen.block_lists, repeats, most)
+    last, peak = run["steps"]["test"], run["steps"]["test"]["peak_mb"]
     found.seen["extraction"] = run
-    found.values |= {"extraction": last["cpu"], "extraction memory": last["peak_mb"]}
+    found.values |= {"extraction": last["cpu"], "extraction memory": peak}
     found.notes["extraction"] = (
         f"{run['trees']:,} trees; {run['features']:,} features, {run['values']:,} values"
     )

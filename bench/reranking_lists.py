@@ -19,8 +19,8 @@ from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest, encoded
 from hopefear.data.lists.files import BLOCK_LISTS as BLOCK_LISTS
 from hopefear.data.lists.files import read_lists
 from hopefear.features.lists.extraction import Extraction
-from hopefear.features.lists.keyed import Numbered, joined
 from hopefear.features.lists.list_features import ListFeatures
+from hopefear.features.lists.numbering import Numbered, joined
 from hopefear.tasks.rerank.task import dataset
 
 FEATURES = "rich,consensus"

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.moses.lists import TuningLists
 from hopefear.metrics.lists import compare_lists
 from hopefear.recipes.scales import scale_of
 from hopefear.tasks.rerank.judging import counts_of
@@ -97,7 +97,7 @@ def main() -> None:
     (choose if options.part == "choose" else show)(lists, options.tuners)
 
 
-def problem_of(lists: TuningLists) -> TuningProblem:
+def problem_of(lists: CandidateLists) -> TuningProblem:
     """The dense features, from the decoder's weights."""
     data = learned(lists, METRIC, ("dense",))
     return TuningProblem(data, METRIC, start_weights(lists, "decoder").on(data.features))
@@ -114,7 +114,7 @@ def run(name: str, problem: TuningProblem, seed: int) -> Trail:
     return Trail(problem, again(problem), again)
 
 
-def choose(lists: dict[str, TuningLists], tuners: Iterable[str]) -> None:
+def choose(lists: dict[str, CandidateLists], tuners: Iterable[str]) -> None:
     """Print what every rule comes to on lists of train10k, a mean over seeds."""
     val, train = problem_of(lists["val"]), problem_of(lists["train10k"])
     print("| tuned on | start | tuner | " + " | ".join(RULES) + " |")
@@ -151,7 +151,7 @@ def tuned_before(name: str, problem: TuningProblem, seed: int) -> TuningProblem:
     return TuningProblem(problem.data, METRIC, weights / np.abs(weights).sum())
 
 
-def show(lists: dict[str, TuningLists], tuners: Iterable[str]) -> None:
+def show(lists: dict[str, CandidateLists], tuners: Iterable[str]) -> None:
     """Print scores on both test sets, and what the new default gains with p-values."""
     problem = problem_of(lists["val"])
     tests = [problem.data.features.encode(lists[name], METRIC) for name in TESTS]

@@ -223,7 +223,7 @@ def test_lists_are_read_with_their_scores_and_phrase_pairs(tmp_path):
     lists = read_moses(tmp_path / "nbest", source=tmp_path / "source", phrases=True)
     assert lists.layout == system.weights.layout and lists.dropped == 0
     total = lists.dense @ system.weights.dense
-    names = [lists.sparse.names.get(j) for j in range(lists.sparse.names.size)]
+    names = [lists.sparse.names[j] for j in range(len(lists.sparse.names))]
     own = np.array([system.weights.sparse.get(name, 0.0) for name in names])
     for k in range(len(total)):
         here = slice(lists.sparse.indptr[k], lists.sparse.indptr[k + 1])
@@ -231,7 +231,7 @@ def test_lists_are_read_with_their_scores_and_phrase_pairs(tmp_path):
     assert total == pytest.approx(lists.scores, abs=2e-3)
     assert np.all(np.diff(lists.scores) <= 1e-4)
     known = {pair.name for pairs in system.pairs.values() for pair in pairs}
-    pairs = {lists.phrases.names.get(j) for j in range(lists.phrases.names.size)}
+    pairs = {lists.phrases.names[j] for j in range(len(lists.phrases.names))}
     assert pairs and pairs <= known
 
 
@@ -275,9 +275,9 @@ def test_scripts_estimate_and_translate(toy):
     weights = Weights.read(toy / "model" / "weights.txt")
     assert lists.layout == weights.layout and len(lists.names) == 15 and len(lists) == 4
     assert lists.dense @ weights.dense == pytest.approx(lists.scores, abs=2e-3)
-    assert lists.sparse.names.size and lists.phrases.names.size
+    assert len(lists.sparse.names) and len(lists.phrases.names)
     best = run("translate.py", *common, "--nbest", 0).splitlines()
-    assert best == [lists.texts.get(k) for k in lists.starts[:-1]]
+    assert best == [lists.texts[k] for k in lists.starts[:-1]]
     sides = "--source", toy / "train.de", "--target", toy / "dev.en"
     with pytest.raises(subprocess.CalledProcessError) as caught:
         run("estimate.py", *sides, "--out", toy / "other")

@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
     rows = (f"+1 1:{k % 3} 2:1 5:0.5\n-1 3:{1 + k % 2} 2:0.5\n" for k in range(8))
     (place / "classify.svm").write_text("".join(rows))
     lists = candidate_lists(20, 4, 12, seed=1)
-    named, starts = lists.named, lists.starts.tolist()
+    named, starts = lists.sparse, lists.starts.tolist()
     with open(place / "rerank.jsonl", "w") as file:
         for i, (begin, end) in enumerate(itertools.pairwise(starts)):
             candidates = [

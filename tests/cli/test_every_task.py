@@ -73,7 +73,7 @@ def sentences(path, text):
 
 
 def lists(path, some, first, after):
-    named = some.named
+    named = some.sparse
     with open(path, "w") as file:
         for i in range(first, after):
             candidates = [

@@ -34,7 +34,7 @@ def lines(records):
 def generated(first, after):
     """Some of the lists of one truth, as a file of JSON has them."""
     lists = candidate_lists(220, 6, 30, doubt=3.0, seed=1)
-    named, starts = lists.named, lists.starts.tolist()
+    named, starts = lists.sparse, lists.starts.tolist()
     for i in range(first, after):
         begin, end = starts[i : i + 2]
         yield {

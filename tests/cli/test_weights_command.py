@@ -60,7 +60,7 @@ def test_predict_writes_the_best_of_each_list(run, folder):
     best = lists.starts[:-1] + choice(lists, Weights.read(folder / "good.json"))
     status, out, _ = run("predict", "--weights", "good.json", "--input", "test.nbest")
     assert status == 0
-    assert out.splitlines() == [lists.texts.get(int(c)) for c in best]
+    assert out.splitlines() == [lists.texts[int(c)] for c in best]
     data = (folder / "test.nbest").read_bytes()
     assert run("predict", "--weights", "good.json", "--input", "-", stdin=data)[1] == out
     merged = ("predict", "--weights", "good.json", "--input", "test.nbest", "test.nbest")
@@ -108,7 +108,7 @@ def test_predict_writes_lists_that_can_be_read_again(run, folder):
     c = int(choice(whole, weights)[0])
     assert three.dense[0].tolist() == whole.dense[c].tolist()
     names = [
-        {e.names.get(int(j)) for j in e.ids[e.indptr[k] : e.indptr[k + 1]]}
+        {e.names[int(j)] for j in e.ids[e.indptr[k] : e.indptr[k + 1]]}
         for e, k in ((three.sparse, 0), (whole.sparse, c))
     ]
     assert names[0] == names[1]

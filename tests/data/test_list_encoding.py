@@ -13,7 +13,14 @@ from list_oracle import tiny_lists
 from hopefear.core.hashing import KeyTable
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.errors import HopefearError
-from hopefear.features.lists.keyed import Keyed, joined, numbered, pruned, relative, side_by_side
+from hopefear.features.lists.numbering import (
+    Keyed,
+    joined,
+    numbered,
+    pruned,
+    relative,
+    side_by_side,
+)
 
 # Keys that meet in a small hash table, and the largest there is.
 KEYS = [1, 2, 3, 17, 1 << 32, 5 << 32, 1 << 40, (1 << 40) + 1, 1 << 63, (1 << 64) - 1]

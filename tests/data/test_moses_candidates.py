@@ -13,8 +13,7 @@ import tuning_files
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import UnjudgedError
-from hopefear.data.moses.candidates import as_candidates, moses_candidates
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reading import moses_blocks, read_moses
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.lists import metric_named
 from hopefear.tasks.rerank.task import dataset, train
@@ -41,11 +40,7 @@ def nbest(tmp_path):
 
 def named(block):
     """Features of each candidate by name, as a dict would hold them."""
-    values = block.named
-    return [
-        {values.names[values.ids[e]]: values.values[e] for e in range(a, b)}
-        for a, b in zip(values.indptr[:-1], values.indptr[1:], strict=True)
-    ]
+    return [block.features_of(c) for c in range(block.n_candidates)]
 
 
 def test_features_texts_scores_and_references(nbest):
@@ -62,6 +57,8 @@ def test_features_texts_scores_and_references(nbest):
     ]
     assert block.metric == "bleu" and block.costs[0] == block.costs[2] < block.costs[1]
     assert block.lines.tolist() == [1, 4]
+    (both,) = read_lists(nbest / "b.nbest", refs=[nbest / "b.ref"] * 2, metric=BLEU)
+    assert (block.n_references, both.n_references) == (1, 2)
     (once,) = read_lists(nbest / "b.nbest", refs=nbest / "b.ref", metric=BLEU)
     assert once.starts.tolist() == [0, 2, 3]
 
@@ -74,24 +71,16 @@ def test_costs_are_those_that_tuning_sees(nbest, metric):
     )
     assert np.array_equal(block.counts, lists.counts)
     assert np.array_equal(block.costs, metric.costs(lists.counts))
-    assert [sorted(one) for one in named(block)] == [
-        sorted(
-            [*lists.names]
-            + [
-                lists.sparse.names.get(lists.sparse.ids[e])
-                for e in range(lists.sparse.indptr[c], lists.sparse.indptr[c + 1])
-            ]
-        )
-        for c in range(lists.n_candidates)
-    ]
+    assert named(block) == named(lists)
 
 
 def test_blocks_number_names_alike(nbest):
-    blocks = list(moses_candidates(nbest / "a.nbest", block_candidates=7))
-    whole = as_candidates(read_moses(nbest / "a.nbest", texts=True, dedup="none"), [])
-    assert len(blocks) == 2 and sum(map(len, blocks)) == len(whole) == 12
+    blocks = list(moses_blocks(nbest / "a.nbest", dedup="none", block_candidates=7))
+    whole = read_moses(nbest / "a.nbest", dedup="none")
+    assert len(blocks) > 1 and sum(map(len, blocks)) == len(whole) == 12
     assert [one for block in blocks for one in named(block)] == named(whole)
-    assert all(block.named.names is blocks[0].named.names for block in blocks)
+    first, last = (list(block.sparse.names) for block in (blocks[0], blocks[-1]))
+    assert last[: len(first)] == first
 
 
 @pytest.mark.parametrize("format", ["auto", "moses"])

@@ -224,7 +224,7 @@ def test_lists_are_read_with_their_phrase_pairs(tmp_path):
     assert lists.dense @ used == pytest.approx(lists.scores, abs=1e-3)
     table = (DATA / "phrase-table.txt").read_text("utf-8")
     known = {" ||| ".join(line.split(" ||| ")[:2]) for line in table.splitlines()}
-    names = [lists.phrases.names.get(j) for j in range(lists.phrases.names.size)]
+    names = [lists.phrases.names[j] for j in range(len(lists.phrases.names))]
     assert names and set(names) <= known
 
 

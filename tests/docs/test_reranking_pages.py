@@ -20,7 +20,7 @@ from hopefear.core.workspace import Example, Plain
 from hopefear.costs.regret import Regret
 from hopefear.data.lists.trees import parse_trees
 from hopefear.features.lists.extraction import EXPECTED, consensus_keys, consensus_names
-from hopefear.features.lists.keyed import key_of
+from hopefear.features.lists.numbering import key_of
 from hopefear.features.trees import FAMILIES
 from hopefear.features.trees.families import OWN
 from hopefear.losses.hope_fear import HopeFear

@@ -291,11 +291,11 @@ def _lists(folder: Path) -> None:
     from hopefear.data.generators import candidate_lists
 
     made = candidate_lists(42, doubt=3.0, seed=1)
-    ids, values = made.named.ids.tolist(), made.named.values.tolist()
+    ids, values = made.sparse.ids.tolist(), made.sparse.values.tolist()
     candidates = [
         {"score": made.scores[c], "cost": made.costs[c], "text": f"candidate {c}",
-         "features": {made.named.names[ids[e]]: values[e] for e in range(first, after)}}
-        for c, (first, after) in enumerate(pairwise(made.named.indptr.tolist()))
+         "features": {made.sparse.names[ids[e]]: values[e] for e in range(first, after)}}
+        for c, (first, after) in enumerate(pairwise(made.sparse.indptr.tolist()))
     ]  # fmt: skip
     lines = [
         json.dumps({"id": name, "candidates": candidates[first:after]}) + "\n"

@@ -34,7 +34,7 @@ def named_values(entries, c):
     """Names and summed values of candidate ``c``."""
     found = {}
     for e in range(entries.indptr[c], entries.indptr[c + 1]):
-        name = entries.names.get(entries.ids[e])
+        name = entries.names[entries.ids[e]]
         found[name] = found.get(name, 0.0) + (
             1.0 if entries.values is None else float(entries.values[e])
         )

@@ -22,7 +22,7 @@ LISTS = candidate_lists(80, candidates=5, features=15, doubt=3.0, seed=4)
 
 def as_objects(block=LISTS):
     """``(X, y)``: dicts of features, and costs."""
-    named, names = block.named, block.named.names
+    named, names = block.sparse, block.sparse.names
     X, y = [], []
     for i in range(len(block)):
         span = range(block.starts[i], block.starts[i + 1])

@@ -11,7 +11,7 @@ from places import DATA as CORPORA
 
 from hopefear.core.learner import Learner
 from hopefear.data.generators import candidate_lists
-from hopefear.data.lists.candidates import CandidateLists, NamedValues
+from hopefear.data.lists.candidates import CandidateLists, NamedEntries
 from hopefear.data.lists.dataset import ListDataset, ListRows, encoded
 from hopefear.errors import CombinationError, HopefearError, InputError
 from hopefear.losses.hinge import Hinge
@@ -57,14 +57,16 @@ def texts(costs, scores=None, **more) -> CandidateLists:
     flat = [cost for one in costs for cost in one]
     starts = np.cumsum([0, *map(len, costs)])
     ids = [f"s{i}" for i in range(len(costs))]
-    names = NamedValues(
+    names = NamedEntries(
         [f"f{c}" for c in range(len(flat))],
         np.arange(len(flat) + 1),
         np.arange(len(flat), dtype=np.int32),
         np.ones(len(flat)),
     )
     given = np.zeros(len(flat)) if scores is None else np.array(scores, float)
-    return CandidateLists(ids, starts, [""] * len(flat), given, np.array(flat), named=names, **more)
+    return CandidateLists(
+        ids, starts, [""] * len(flat), given, np.array(flat), sparse=names, **more
+    )
 
 
 def test_a_ranker_scores_as_dot_products_do():
@@ -222,7 +224,7 @@ def test_blocks_give_what_they_give_together():
 
 def cut(lists: CandidateLists, first: int, stop: int) -> CandidateLists:
     a, b = lists.starts[first], lists.starts[stop]
-    named = lists.named
+    named = lists.sparse
     entries = slice(named.indptr[a], named.indptr[b])
     return replace(
         lists,
@@ -231,7 +233,7 @@ def cut(lists: CandidateLists, first: int, stop: int) -> CandidateLists:
         texts=lists.texts[a:b],
         scores=lists.scores[a:b],
         costs=lists.costs[a:b],
-        named=NamedValues(
+        sparse=NamedEntries(
             named.names,
             named.indptr[a : b + 1] - named.indptr[a],
             named.ids[entries],
@@ -269,7 +271,7 @@ def test_metrics_judge_texts_against_references():
 
 def test_a_feature_must_not_be_called_as_the_score_is():
     block = texts([[0.0, 1.0]], [1.0, 2.0])
-    block = replace(block, named=replace(block.named, names=["score", "b"]))
+    block = replace(block, sparse=block.sparse._replace(names=["score", "b"]))
     with pytest.raises(HopefearError, match="a score and a feature of the name 'score' too"):
         dataset(block)
     assert dataset(replace(block, scores=np.zeros(2))).features.size == 2
@@ -354,7 +356,7 @@ def test_equally_cheap_candidates_may_all_be_right():
     block = texts([[0.0, 0.0, 1.0]] * 3)
     block = replace(
         block,
-        named=NamedValues(
+        sparse=NamedEntries(
             ["a", "b", "c"], np.arange(10), np.tile(np.arange(3, dtype=np.int32), 3), np.ones(9)
         ),
     )
@@ -400,7 +402,7 @@ def test_parse_lists_end_to_end():
 
 def test_lists_without_features_are_refused():
     found = texts([[0.0, 1.0], [1.0, 0.0]])
-    bare = replace(found, named=None, scores=np.zeros(4))
+    bare = replace(found, sparse=None, scores=np.zeros(4))
     with pytest.raises(HopefearError, match="memory: no feature tells the candidates of a list ap"):
         train(dataset(bare), "perceptron")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import metric_named
 from hopefear.training.decoders.lists import softmax
@@ -33,7 +33,7 @@ PAIRS = 60
 
 
 @pytest.fixture(scope="module")
-def lists() -> tuple[TuningLists, TuningLists, TuningLists]:
+def lists() -> tuple[CandidateLists, CandidateLists, CandidateLists]:
     """Training, development and test lists in which some pairs are good and others bad."""
     rng = np.random.default_rng(3)
     good = rng.normal(size=PAIRS) * (rng.random(PAIRS) < 0.5)
@@ -41,7 +41,7 @@ def lists() -> tuple[TuningLists, TuningLists, TuningLists]:
     return one, two, three
 
 
-def worth(lists: TuningLists, weights: Weights) -> float:
+def worth(lists: CandidateLists, weights: Weights) -> float:
     assert lists.counts is not None
     chosen = lists.starts[:-1] + choice(lists, weights)
     return float(BLEU.scores(lists.counts[chosen].sum(axis=0))["bleu"])
@@ -82,7 +82,7 @@ def test_average_on_the_support_is_the_average_where_last_weights_live(lists):
 
 def test_one_step_follows_the_gradient_of_the_risk(lists):
     """d/dw of -sum P sBleu is sum P (-sBleu - loss) phi: the paper's U has another sign."""
-    train = lists[0].slice(0, 1)
+    train = lists[0].take(np.array([0]))
     sharp = 2.0
     data = phrase_data(train, sharp=sharp)
     *_, (_, trainer) = phrase_passes(data, phrase_learner("risk", "sgd", rate=1.0), 1)

@@ -255,7 +255,7 @@ def test_lists_of_another_decoder_are_refused():
     with pytest.raises(ValueError, match="'LM0'"):
         tuner.predict([[("a", {"XM0": 1.0})]])
     with pytest.raises(ValueError, match="texts=True"):
-        tuner.predict(replace(small_lists(), texts=None))
+        tuner.predict(replace(small_lists(), texts=()))
     with pytest.raises(ValueError, match="has counts of bleu, and tuning is by ter"):
         tuner.set_params(metric="ter").score(small_lists())
 

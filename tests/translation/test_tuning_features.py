@@ -9,8 +9,7 @@ import pytest
 from tuning_lists import BLEU, differences, encoded_matrix, matrix, rich
 from tuning_plain import slices
 
-from hopefear.core.arrays import Strings
-from hopefear.data.moses.lists import NamedEntries
+from hopefear.data.lists.candidates import NamedEntries
 from hopefear.errors import HopefearError
 from hopefear.translation.features import GROUPS, TuningFeatures, learned
 from hopefear.translation.lists import lists_in_memory
@@ -67,7 +66,7 @@ def test_other_lists_get_the_same_numbers_and_unknown_names_none():
     np.testing.assert_allclose(
         differences(encoded_matrix(held), other), differences(wanted, other), atol=1e-5
     )
-    unknown = [other.sparse.names.get(j) for j in range(other.sparse.names.size)]
+    unknown = [other.sparse.names[j] for j in range(len(other.sparse.names))]
     known = {data.features.name(j) for j in range(data.features.size)}
     assert not set(unknown) <= known
 
@@ -125,7 +124,7 @@ def test_refusals():
 
 def test_entries_of_one_name_in_a_derivation_add_up():
     pairs = NamedEntries(
-        Strings.pack(["a ||| b", "c ||| d"]),
+        ["a ||| b", "c ||| d"],
         np.arange(LISTS.n_candidates + 1) * 2,
         np.tile([0, 0, 0, 1], LISTS.n_candidates)[: 2 * LISTS.n_candidates].astype(np.int32),
     )

@@ -56,7 +56,7 @@ def test_json_and_moses_are_the_same_lists(folder):
         assert np.array_equal(lists.dense, moses.dense)
         assert np.array_equal(lists.scores, moses.scores)
         assert np.array_equal(lists.counts, moses.counts)
-        assert lists.sparse.names.size == moses.sparse.names.size
+        assert len(lists.sparse.names) == len(moses.sparse.names)
         assert np.array_equal(lists.starts, moses.starts)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tuning_plain import small_lists
 
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.errors import HopefearError
 from hopefear.translation import task
 from hopefear.translation.examples import DECODER
@@ -119,6 +119,11 @@ def test_room_does_not_grow_with_the_lists():
 def lists_of(n):
     rng = np.random.default_rng(1)
     dense = rng.normal(size=(10 * n, 8)).astype(np.float32)
-    return TuningLists(
-        np.arange(n), np.arange(0, 10 * n + 1, 10), (("TM0", 8),), dense, dense[:, 0].copy()
+    return CandidateLists(
+        [str(i) for i in range(n)],
+        np.arange(0, 10 * n + 1, 10),
+        (),
+        dense[:, 0].copy(),
+        layout=(("TM0", 8),),
+        dense=dense,
     )

@@ -153,7 +153,7 @@ HEAD = '{"format": "hopefear-weights",\n'
         (HEAD + '"version": 2}', 2, "expected version 1 (newer files need a newer hopefear)"),
         (HEAD + '"dense": {\n"LM0": [1],\n"TM0": [1, NaN]}}', 4, "a finite number under TM0"),
         (HEAD + '"dense": {\n"LM0": [1],\n"TM0": 1e999}}', 4, "a finite number under TM0"),
-        (HEAD + '"sparse": {\n"a_b": -Infinity},\n"x": ]', 3, "a finite number under a_b"),
+        (HEAD + '"sparse": {\n"a_b": -Infinity}}', 3, "a finite number under a_b"),
         (HEAD + '"sparse": {\n"a_b": ' + "9" * 400 + "}}", 3, "a finite number under a_b"),
         (HEAD + '"sparse": {\n"a_b": "1"}}', 3, "a number under a_b, found '\"1\"'"),
         (HEAD + '"sparse": {\n"a_b": true}}', 3, "a number under a_b, found 'true'"),

@@ -18,7 +18,7 @@ from hopefear.data.lists.dataset import ListDataset, ListRows
 from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import EXPECTED
-from hopefear.features.lists.keyed import Numbered, pruned
+from hopefear.features.lists.numbering import Numbered, pruned
 from hopefear.features.trees import families
 from hopefear.metrics.lists import Parseval
 from hopefear.storage import load, save

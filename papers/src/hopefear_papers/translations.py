@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.metrics.lists import ListMetric
 from hopefear.translation.lists import read, tuning_metric
 from hopefear_papers.claims import Difference, compare_choices
@@ -19,7 +19,7 @@ METRIC: ListMetric = tuning_metric("bleu")
 
 def read_translations(
     data: Path | None, names: Iterable[str], tell: Callable[[str], None]
-) -> dict[str, TuningLists]:
+) -> dict[str, CandidateLists]:
     """Lists by name, from ``NAME.nbest.xz``, ``NAME.en`` (references) and ``NAME.de`` (sources)."""
     names = list(names)
     files = [f"{name}.{end}" for name in names for end in ("nbest.xz", "en", "de")]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hopefear.core.arrays import frozen
 from hopefear.core.component import kernel
-from hopefear.data.lists.candidates import CandidateLists, NamedValues
+from hopefear.data.lists.candidates import CandidateLists, NamedEntries
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError
 
@@ -501,7 +501,7 @@ def candidate_lists(
     Examples
     --------
     >>> lists = candidate_lists(2, candidates=3, seed=1)
-    >>> lists.starts.tolist(), float(lists.costs.min()), lists.named.names[:2]
+    >>> lists.starts.tolist(), float(lists.costs.min()), lists.sparse.names[:2]
     ([0, 3, 6], 0.0, ['f0', 'f1'])
     """
     if min(n, candidates) < 1 or not 1 <= per_candidate <= features:
@@ -523,7 +523,7 @@ def candidate_lists(
     costs = (best - by_list) / np.where(best > least, best - least, 1.0)
     order: np.ndarray = np.argsort(-scores.reshape(n, candidates), axis=1, kind="stable")
     order = (order + candidates * np.arange(n)[:, None]).ravel()
-    named = NamedValues(
+    sparse = NamedEntries(
         [f"f{j}" for j in range(features)],
         frozen(np.arange(total + 1, dtype=np.int64) * per_candidate),
         frozen(ids[order].astype(np.int32).ravel()),
@@ -535,6 +535,6 @@ def candidate_lists(
         [""] * total,
         frozen(scores[order]),
         frozen(costs.ravel()[order]),
-        named=named,
+        sparse=sparse,
         source="generated",
     )

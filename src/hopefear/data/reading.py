@@ -87,14 +87,14 @@ def lists_in(source: Source, format: str, **how: Any) -> Contents:
     y: list[list[float]] = []
     names: list[str] = []
     for block in read_lists(source, format, **how):
-        names = list(block.named.names) if block.named is not None else names
+        names = [*block.names, *(() if block.sparse is None else block.sparse.names)] or names
         text = "text" if block.trees is None else "tree"
         for i, (a, b) in enumerate(pairwise(block.starts.tolist())):
             candidates = [
                 {
                     text: block.texts[c],
                     "score": float(block.scores[c]),
-                    "features": _named(block, c),
+                    "features": block.features_of(c),
                 }
                 for c in range(a, b)
             ]
@@ -120,14 +120,6 @@ def trees_in(source: Source, format: str, **how: Any) -> Contents:
     ]
     arcs = list(zip(bank.heads.tolist(), bank.relations.texts(), strict=True))
     return Contents(_cut(words, bank.starts), _cut(arcs, bank.starts), tuple(names))
-
-
-def _named(block: Any, c: int) -> dict[str, float]:
-    if block.named is None:
-        return {}
-    some = slice(int(block.named.indptr[c]), int(block.named.indptr[c + 1]))
-    ids, values = block.named.ids[some].tolist(), block.named.values[some].tolist()
-    return {block.named.names[i]: v for i, v in zip(ids, values, strict=True)}
 
 
 def _cut(items: list[Any], starts: np.ndarray) -> list[list[Any]]:

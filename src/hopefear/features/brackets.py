@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import frozen, gathered
 from hopefear.core.component import helper, kernel
 from hopefear.errors import HopefearError
 
@@ -210,16 +211,10 @@ def _word_end(text, p, stop):
     return p
 
 
-def take_trees(trees: Trees, keep: np.ndarray) -> Trees:
-    """The trees that a mask marks, in their order; symbols keep their numbers."""
-    rows = trees.rows
-    sizes = np.diff(rows.starts)
-    starts = np.zeros(int(np.count_nonzero(keep)) + 1, np.int64)
-    np.cumsum(sizes[keep], out=starts[1:])
-    nodes = np.repeat(keep, sizes)
-    arrays = [starts, *(array[nodes] for array in rows[1:])]
-    for array in arrays:
-        array.flags.writeable = False
+def take_trees(trees: Trees, which: np.ndarray) -> Trees:
+    """Returns the trees of these numbers, in this order; symbols keep their numbers."""
+    starts, nodes = gathered(trees.rows.starts, which)
+    arrays = map(frozen, (starts, *(array[nodes] for array in trees.rows[1:])))
     return Trees(TreeRows(*arrays), trees.symbols)
 
 

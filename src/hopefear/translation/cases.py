@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hopefear.data.moses.lists import NamedEntries, TuningLists
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.metrics.lists import ListMetric
 from hopefear.report.cases import Case, Judgement
 from hopefear.report.examples import ChangedText, Rival
@@ -20,7 +20,7 @@ _RIVALS = 5
 
 
 def judgements(
-    lists: TuningLists,
+    lists: CandidateLists,
     metric: ListMetric,
     first: tuple[str, Weights],
     second: tuple[str, Weights],
@@ -30,7 +30,7 @@ def judgements(
 
     Parameters
     ----------
-    lists : TuningLists
+    lists : CandidateLists
         With texts and counts of the metric.
     metric : ListMetric
         Tells the cost of a candidate.
@@ -53,7 +53,7 @@ def judgements(
     ('a c', [('LM0', 1.0)])
     """
     models = dict((first, second))
-    assert lists.counts is not None and lists.texts is not None
+    assert lists.counts is not None
     costs = metric.costs(lists.counts)
     lowest = np.minimum.reduceat(costs, lists.starts[:-1])
     # Some weights speak of features that only words tell.
@@ -66,13 +66,12 @@ def judgements(
             return [one(i) for i in order.tolist()]
 
         def one(i: int) -> Case:
-            assert lists.texts is not None
             mine, rival = int(choices[name][i]), int(choices[other][i])
             first, after = lists.starts[i : i + 2].tolist()
             ranked = first + np.argsort(-points[name][first:after], kind="stable")[:_RIVALS]
             rivals = [
                 Rival(
-                    f"cost {costs[c]:.3f}: {lists.texts.get(c)}",
+                    f"cost {costs[c]:.3f}: {lists.texts[c]}",
                     right=bool(costs[c] <= lowest[i]),
                     note=f"{points[name][c]:.4f}",
                 )
@@ -87,7 +86,7 @@ def judgements(
                     "lowest": round(float(lowest[i]), 4),
                 },
                 None,
-                ChangedText(lists.texts.get(mine), lists.texts.get(rival)),
+                ChangedText(lists.texts[mine], lists.texts[rival]),
                 rivals=rivals,
                 reason=None
                 if mine == rival
@@ -103,7 +102,9 @@ def judgements(
     return {a: judgement(a, b), b: judgement(b, a)}
 
 
-def _reason(lists: TuningLists, weights: Weights, mine: int, rival: int, other: str) -> Explanation:
+def _reason(
+    lists: CandidateLists, weights: Weights, mine: int, rival: int, other: str
+) -> Explanation:
     """What made weights put a candidate before that of others."""
     gains: dict[str, float] = {}
     if weights.layout:
@@ -114,13 +115,6 @@ def _reason(lists: TuningLists, weights: Weights, mine: int, rival: int, other: 
         if entries is None or not own:
             continue
         for c, sign in ((mine, 1.0), (rival, -1.0)):
-            for name, value in _entries(entries, c):
+            for name, value in entries.of(c):
                 gains[name] = gains.get(name, 0.0) + sign * value * own.get(name, 0.0)
     return explanation("this candidate", f"that of {other}", gains.items())
-
-
-def _entries(entries: NamedEntries, c: int) -> list[tuple[str, float]]:
-    some = slice(int(entries.indptr[c]), int(entries.indptr[c + 1]))
-    names = [entries.names.get(j) for j in entries.ids[some].tolist()]
-    values = [1.0] * len(names) if entries.values is None else entries.values[some].tolist()
-    return list(zip(names, values, strict=True))

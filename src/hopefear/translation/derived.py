@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.arrays import Strings, frozen
+from hopefear.core.arrays import Strings, Texts, frozen
 from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import StringTable, key_slot, mix
 from hopefear.data.files import PADDING
-from hopefear.data.moses.lists import NamedEntries, Pile, TuningLists
+from hopefear.data.lists.candidates import CandidateLists, NamedEntries, interleaved, packed
 from hopefear.data.moses.words import NEWLINE, split_lines
 from hopefear.errors import HopefearError
 from hopefear.translation.names import BARS, phrase_name
@@ -35,7 +35,7 @@ CONSENSUS = "Consensus0"
 ORDERS = 4  # as in BLEU
 
 
-def with_consensus(lists: TuningLists, sharp: float = 3.0) -> TuningLists:
+def with_consensus(lists: CandidateLists, sharp: float = 3.0) -> CandidateLists:
     """The lists with one dense feature of four numbers more, ``Consensus0``.
 
     ``Σ_g p(g)`` over the different n-grams g of a candidate, for n = 1..4, where ``p(g)`` is the
@@ -44,7 +44,7 @@ def with_consensus(lists: TuningLists, sharp: float = 3.0) -> TuningLists:
 
     Parameters
     ----------
-    lists : TuningLists
+    lists : CandidateLists
         With texts, and with scores of one decoder: scores of runs under different weights do not
         compare.
     sharp : float
@@ -75,7 +75,7 @@ def with_consensus(lists: TuningLists, sharp: float = 3.0) -> TuningLists:
     return replace(lists, layout=(*lists.layout, (CONSENSUS, ORDERS)), dense=frozen(dense))
 
 
-def has_consensus(lists: TuningLists) -> bool:
+def has_consensus(lists: CandidateLists) -> bool:
     """Whether the lists have the feature already."""
     return any(name == CONSENSUS for name, _ in lists.layout)
 
@@ -83,7 +83,7 @@ def has_consensus(lists: TuningLists) -> bool:
 PREFIX = "ng_"
 
 
-def with_ngrams(lists: TuningLists, orders: int = 3) -> TuningLists:
+def with_ngrams(lists: CandidateLists, orders: int = 3) -> CandidateLists:
     """The lists with sparse features more: how often a candidate has an n-gram, ``ng_the,house``.
 
     N-grams that all candidates of a list have equally often are left out there: they add the same
@@ -92,7 +92,7 @@ def with_ngrams(lists: TuningLists, orders: int = 3) -> TuningLists:
 
     Parameters
     ----------
-    lists : TuningLists
+    lists : CandidateLists
         With texts.
     orders : int
         Words of the longest n-grams. More gives more features, most of them rare.
@@ -101,8 +101,7 @@ def with_ngrams(lists: TuningLists, orders: int = 3) -> TuningLists:
     --------
     >>> from hopefear.translation.lists import lists_in_memory
     >>> lists = lists_in_memory([[("a b", {"LM0": -1.0}), ("a c", {"LM0": -2.0})]])
-    >>> names = with_ngrams(lists, orders=2).sparse.names
-    >>> [names.get(j) for j in range(names.size)]
+    >>> list(with_ngrams(lists, orders=2).sparse.names)
     ['ng_a,b', 'ng_b', 'ng_a,c', 'ng_c']
     """
     if orders < 1:
@@ -110,23 +109,27 @@ def with_ngrams(lists: TuningLists, orders: int = 3) -> TuningLists:
     if has_ngrams(lists):
         raise HopefearError(f"{lists.source} has features {PREFIX}… already; do not add more")
     before = lists.sparse
-    table = StringTable() if before is None else StringTable.of(before.names)
-    sizes, ids, counts = Pile(np.int32), Pile(np.int32), Pile(np.float32)
+    table = StringTable() if before is None else StringTable.of(packed(before.names))
+    sizes, ids, counts = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
     for a, b, words in candidate_words(lists, "ngrams"):
         grams = _telling_grams(words, b - a, orders)
         sizes.append(np.diff(grams.indptr))
         ids.append(_interned(table, words, grams)[grams.grams])
-        counts.append(grams.counts)
-    indptr = np.concatenate([[0], np.cumsum(sizes.take(), dtype=np.int64)])
-    more = NamedEntries(table.strings(), frozen(indptr), frozen(ids.take()), frozen(counts.take()))
+        counts.append(grams.counts.copy())
+    more = NamedEntries(
+        Texts(table.strings()),
+        frozen(np.cumsum(np.concatenate(sizes))),
+        frozen(np.concatenate(ids)),
+        frozen(np.concatenate(counts)),
+    )
     return replace(lists, sparse=more if before is None else _interleaved(before, more))
 
 
-def has_ngrams(lists: TuningLists) -> bool:
+def has_ngrams(lists: CandidateLists) -> bool:
     """Whether the lists have such features already."""
     if lists.sparse is None:
         return False
-    text, offsets = lists.sparse.names
+    text, offsets = packed(lists.sparse.names)
     begins = offsets[:-1][np.diff(offsets) >= len(PREFIX)]
     same = np.ones(len(begins), bool)
     for k, sign in enumerate(PREFIX.encode()):
@@ -185,19 +188,15 @@ def _interned(table: StringTable, words: Words, telling: TellingGrams) -> np.nda
 def _interleaved(before: NamedEntries, more: NamedEntries) -> NamedEntries:
     """Entries of both, whose names are in one table."""
     values = np.ones(len(before.ids), np.float32) if before.values is None else before.values
-    indptr = before.indptr + more.indptr
-    ids, numbers = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
-    interleave(
-        *(before.indptr, before.ids, values, more.indptr, more.ids, more.values),
-        *(ids, numbers),
-    )
-    return NamedEntries(more.names, frozen(indptr), frozen(ids), frozen(numbers))
+    assert more.values is not None
+    parts = (before.indptr, before.ids, values), (more.indptr, more.ids, more.values)
+    return NamedEntries(more.names, *map(frozen, interleaved(parts)))
 
 
 class _Group(NamedTuple):
     kind: str  # the features they go with
-    add: Callable[[TuningLists], TuningLists]
-    there: Callable[[TuningLists], bool]
+    add: Callable[[CandidateLists], CandidateLists]
+    there: Callable[[CandidateLists], bool]
     wanted: Callable[[Weights], bool]
     dense: tuple[str, ...] = ()  # names of dense features
 
@@ -219,12 +218,12 @@ DERIVED = {
 }
 
 
-def derived(lists: TuningLists, groups: Sequence[str]) -> TuningLists:
+def derived(lists: CandidateLists, groups: Sequence[str]) -> CandidateLists:
     """The lists with these features too; those that they have already stay as they are.
 
     Parameters
     ----------
-    lists : TuningLists
+    lists : CandidateLists
         With texts.
     groups : sequence of {"consensus", "ngrams"}
         See :func:`with_consensus` and :func:`with_ngrams`, whose defaults are used.
@@ -234,7 +233,7 @@ def derived(lists: TuningLists, groups: Sequence[str]) -> TuningLists:
     >>> from hopefear.translation.lists import lists_in_memory
     >>> lists = lists_in_memory([[("a b", {"LM0": -1.0}), ("a c", {"LM0": -2.0})]])
     >>> result = derived(lists, ["consensus", "ngrams"])
-    >>> len(result.names), result.sparse.names.size
+    >>> len(result.names), len(result.sparse.names)
     (5, 4)
     """
     check_groups(groups)
@@ -295,25 +294,26 @@ class Words(NamedTuple):
         )
 
 
-def candidate_words(lists: TuningLists, purpose: str) -> Iterator[tuple[int, int, Words]]:
+def candidate_words(lists: CandidateLists, purpose: str) -> Iterator[tuple[int, int, Words]]:
     """``(first candidate, last + 1, words)`` of some lists at a time, split as `str.split` does.
 
     Parameters
     ----------
-    lists : TuningLists
+    lists : CandidateLists
         With texts.
     purpose : str
         What needs the words, for the message where there are none.
     """
-    if lists.texts is None:
+    if not lists.texts:
         raise HopefearError(
             f"{lists.source}: {purpose} needs the words of candidates, and those were not kept; "
             "read the lists with texts=True"
         )
+    texts = packed(lists.texts)
     for begin in range(0, len(lists), _BLOCK):
         starts = lists.starts[begin : begin + _BLOCK + 1]
         a, b = int(starts[0]), int(starts[-1])
-        yield a, b, _split(lists.texts, a, b, starts - a)
+        yield a, b, _split(texts, a, b, starts - a)
 
 
 def _split(texts: Strings, a: int, b: int, starts: np.ndarray) -> Words:
@@ -535,18 +535,3 @@ def write_names(text, begins, ends, first, order, prefix, spelled, offsets, name
                 for b in range(spelled[text[q], 0]):
                     names[p] = spelled[text[q], b + 1]
                     p += 1
-
-
-@kernel
-def interleave(indptr, ids, values, more_indptr, more_ids, more_values, out_ids, out_values):
-    """Entries of two kinds, candidate by candidate, the first kind before the second."""
-    p = 0
-    for c in range(len(indptr) - 1):
-        for e in range(indptr[c], indptr[c + 1]):
-            out_ids[p] = ids[e]
-            out_values[p] = values[e]
-            p += 1
-        for e in range(more_indptr[c], more_indptr[c + 1]):
-            out_ids[p] = more_ids[e]
-            out_values[p] = more_values[e]
-            p += 1

@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hopefear.core.checks import check_at_least
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, ListScores
 from hopefear.tasks.estimator import Estimator, as_value_errors
@@ -23,125 +22,7 @@ from hopefear.translation.tuners.problem import Event, Listener
 from hopefear.translation.weights import Weights
 
 
-class TunedPredictor(BaseEstimator):
-    """Weights that choose from lists; estimators that tune them inherit from it.
-
-    Attributes
-    ----------
-    weights_ : Weights
-        What chooses.
-    """
-
-    metric: str | ListMetric
-    weights_: Weights
-
-    def predict(self, nbest: Any, *, source: Any = None) -> list[str]:
-        """Text of the best candidate of each list; of equal ones the first.
-
-        Parameters
-        ----------
-        nbest, source
-            As for :meth:`fit`.
-        """
-        return [texts[0] for texts in self.predict_nbest(nbest, 1, source=source)]
-
-    def predict_nbest(self, nbest: Any, n: int = 10, *, source: Any = None) -> list[list[str]]:
-        """Texts of the ``n`` best candidates of each list, best first; fewer where a list ends."""
-        with as_value_errors():
-            check_at_least("n", n, 1)
-            lists, points = self._scored(nbest, source)
-            texts = lists.texts
-            if texts is None:
-                raise HopefearError(
-                    f"{lists.source}: these lists came without the words of their candidates; read "
-                    "them with texts=True"
-                )
-            best = []
-            for a, b in zip(lists.starts[:-1].tolist(), lists.starts[1:].tolist(), strict=True):
-                order = np.argsort(-points[a:b], kind="stable")[:n]
-                best.append([texts.get(a + c) for c in order.tolist()])
-        return best
-
-    def choose(self, nbest: Any, *, source: Any = None) -> np.ndarray:
-        """Position of the best candidate of each list, from 0; of equal ones the first."""
-        with as_value_errors():
-            lists, points = self._scored(nbest, source)
-            return best(points, lists)
-
-    def decision_function(self, nbest: Any, *, source: Any = None) -> list[np.ndarray]:
-        """Scores of the candidates of each list."""
-        with as_value_errors():
-            lists, points = self._scored(nbest, source)
-            return np.split(points, lists.starts[1:-1])
-
-    def score(self, nbest: Any, refs: Any = None, *, source: Any = None) -> float:
-        """The metric's main score of the chosen candidates, as of one text; more is better.
-
-        Scores of which less is better, as TER, are given a minus sign.
-        """
-        with as_value_errors():
-            score = corpus_score(self._judged(nbest, refs, source), self.weights_, self.metric)
-            return score if tuning_metric(self.metric).higher else -score
-
-    def evaluate(
-        self,
-        nbest: Any,
-        refs: Any = None,
-        *,
-        source: Any = None,
-        samples: int = 1000,
-        seed: int = 1,
-    ) -> ListScores:
-        """The choices beside the decoder's, the oracle and the worst, with bounds."""
-        with as_value_errors():
-            lists = self._judged(nbest, refs, source)
-            return evaluate(lists, self.weights_, metric=self.metric, samples=samples, seed=seed)
-
-    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write the weights as text, for Moses or as JSON; see :meth:`Weights.write`."""
-        check_is_fitted(self, "weights_")
-        with as_value_errors():
-            self.weights_.write(path, format)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
-        """A tuner with the weights of a file, of whatever origin; it can go on tuning.
-
-        Parameters
-        ----------
-        path : str or path
-            In any of the formats of weights.
-        **params
-            As for the constructor; the learner is that of the file unless given.
-        """
-        with as_value_errors():
-            weights = Weights.read(path)
-        if isinstance(learner := weights.about.get("learner"), str):
-            params = {"learner": learner, **params}
-        tuner = cls(**params)
-        tuner.weights_ = weights
-        return tuner
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.two_d_array = False
-        return tags
-
-    def _scored(self, nbest: Any, source: Any) -> tuple[TuningLists, np.ndarray]:
-        check_is_fitted(self, "weights_")
-        lists = plain_lists(nbest, source, self.weights_)
-        return lists, scores(lists, self.weights_)
-
-    def _judged(self, nbest: Any, refs: Any, source: Any) -> TuningLists:
-        check_is_fitted(self, "weights_")
-        return judged_lists(nbest, refs, self.metric, source, self.weights_)
-
-
-class Tuner(Estimator, TunedPredictor):
+class Tuner(Estimator):
     """Weights under which the best of lists of translations score high, by any tuner.
 
     ``argmax_w metric(Σ_i counts of argmax_y w · f(x_i, y))``, as well as the tuner can; the same
@@ -233,15 +114,15 @@ class Tuner(Estimator, TunedPredictor):
 
         Parameters
         ----------
-        nbest : path, sequence of paths, TuningLists, or lists of candidates
+        nbest : path, sequence of paths, CandidateLists, or lists of candidates
             N-best lists of Moses, several of them merged; or for each sentence a list of
             candidates, as :func:`hopefear.translation.lists.lists_in_memory` takes them.
         refs : path, sequence of paths, or sequence of texts
             Files of references, one for each; or, with lists in memory, for each list a text or a
-            list of texts. None where TuningLists have counts.
+            list of texts. None where CandidateLists have counts.
         source : path, optional
             The sentences that were translated, for the phrase pairs in N-best files.
-        dev : TuningLists or tuple, optional
+        dev : CandidateLists or tuple, optional
             Held-out lists that choose the round and the seed: ``(nbest, refs)`` or
             ``(nbest, refs, source)``.
         """
@@ -271,7 +152,114 @@ class Tuner(Estimator, TunedPredictor):
             self._tune(lists, before, self._dev(dev, lists))
         return self
 
-    def _tune(self, lists: TuningLists, start: str | Weights, dev: TuningLists | None) -> None:
+    def predict(self, nbest: Any, *, source: Any = None) -> list[str]:
+        """Text of the best candidate of each list; of equal ones the first.
+
+        Parameters
+        ----------
+        nbest, source
+            As for :meth:`fit`.
+        """
+        return [texts[0] for texts in self.predict_nbest(nbest, 1, source=source)]
+
+    def predict_nbest(self, nbest: Any, n: int = 10, *, source: Any = None) -> list[list[str]]:
+        """Texts of the ``n`` best candidates of each list, best first; fewer where a list ends."""
+        with as_value_errors():
+            check_at_least("n", n, 1)
+            lists, points = self._scored(nbest, source)
+            texts = lists.texts
+            if not texts:
+                raise HopefearError(
+                    f"{lists.source}: these lists came without the words of their candidates; read "
+                    "them with texts=True"
+                )
+            best = []
+            for a, b in zip(lists.starts[:-1].tolist(), lists.starts[1:].tolist(), strict=True):
+                order = np.argsort(-points[a:b], kind="stable")[:n]
+                best.append([texts[a + c] for c in order.tolist()])
+        return best
+
+    def choose(self, nbest: Any, *, source: Any = None) -> np.ndarray:
+        """Position of the best candidate of each list, from 0; of equal ones the first."""
+        with as_value_errors():
+            lists, points = self._scored(nbest, source)
+            return best(points, lists)
+
+    def decision_function(self, nbest: Any, *, source: Any = None) -> list[np.ndarray]:
+        """Scores of the candidates of each list."""
+        with as_value_errors():
+            lists, points = self._scored(nbest, source)
+            return np.split(points, lists.starts[1:-1])
+
+    def score(self, nbest: Any, refs: Any = None, *, source: Any = None) -> float:
+        """The metric's main score of the chosen candidates, as of one text; more is better.
+
+        Scores of which less is better, as TER, are given a minus sign.
+        """
+        with as_value_errors():
+            score = corpus_score(self._judged(nbest, refs, source), self.weights_, self.metric)
+            return score if tuning_metric(self.metric).higher else -score
+
+    def evaluate(
+        self,
+        nbest: Any,
+        refs: Any = None,
+        *,
+        source: Any = None,
+        samples: int = 1000,
+        seed: int = 1,
+    ) -> ListScores:
+        """The choices beside the decoder's, the oracle and the worst, with bounds."""
+        with as_value_errors():
+            lists = self._judged(nbest, refs, source)
+            return evaluate(lists, self.weights_, metric=self.metric, samples=samples, seed=seed)
+
+    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
+        """Write the weights as text, for Moses or as JSON; see :meth:`Weights.write`."""
+        check_is_fitted(self, "weights_")
+        with as_value_errors():
+            self.weights_.write(path, format)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
+        """A tuner with the weights of a file, of whatever origin; it can go on tuning.
+
+        Parameters
+        ----------
+        path : str or path
+            In any of the formats of weights.
+        **params
+            As for the constructor; the learner is that of the file unless given.
+        """
+        with as_value_errors():
+            weights = Weights.read(path)
+        if isinstance(learner := weights.about.get("learner"), str):
+            params = {"learner": learner, **params}
+        tuner = cls(**params)
+        tuner.weights_ = weights
+        return tuner
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _scored(self, nbest: Any, source: Any) -> tuple[CandidateLists, np.ndarray]:
+        check_is_fitted(self, "weights_")
+        lists = plain_lists(nbest, source, self.weights_)
+        return lists, scores(lists, self.weights_)
+
+    def _judged(self, nbest: Any, refs: Any, source: Any) -> CandidateLists:
+        check_is_fitted(self, "weights_")
+        return judged_lists(nbest, refs, self.metric, source, self.weights_)
+
+    def _tune(
+        self, lists: CandidateLists, start: str | Weights, dev: CandidateLists | None
+    ) -> None:
         check_at_least("seeds, which says how often to tune,", self.seeds, 1)
         tuning = tune(
             lists,
@@ -293,8 +281,8 @@ class Tuner(Estimator, TunedPredictor):
             return self.start
         return Weights.read(self.start)
 
-    def _dev(self, dev: Any, lists: TuningLists) -> TuningLists | None:
-        if dev is None or isinstance(dev, TuningLists):
+    def _dev(self, dev: Any, lists: CandidateLists) -> CandidateLists | None:
+        if dev is None or isinstance(dev, CandidateLists):
             return dev
         if not isinstance(dev, tuple) or len(dev) not in (2, 3):
             raise HopefearError(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.moses.reading import read_moses
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu
@@ -26,7 +26,7 @@ _NBEST = """\
 _REFERENCES = "the house is small\nit is hope\n"
 
 
-def tiny_lists() -> TuningLists:
+def tiny_lists() -> CandidateLists:
     """Two lists of two candidates, with BLEU statistics.
 
     >>> tiny_lists().names

@@ -13,13 +13,20 @@ import numpy as np
 from hopefear.core.arrays import Strings, frozen
 from hopefear.core.checks import check_at_least
 from hopefear.core.hashing import StringTable
-from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest, fixed_scores
-from hopefear.data.moses.lists import NamedEntries, TuningLists, dense_names
+from hopefear.data.lists.candidates import (
+    CandidateLists,
+    Layout,
+    NamedEntries,
+    dense_names,
+    interleaved,
+    packed,
+)
+from hopefear.data.lists.dataset import DatasetBuilder, ListDataset, fixed_scores
 from hopefear.errors import HopefearError
-from hopefear.features.lists.keyed import Keyed, Numbered, joined, numbered, pruned, relative
+from hopefear.features.lists.numbering import Keyed, Numbered, joined, numbered, pruned, relative
 from hopefear.metrics.lists import ListMetric
 from hopefear.translation.derived import DERIVED, derived, needed
-from hopefear.translation.names import Layout, check_same
+from hopefear.translation.names import check_same
 from hopefear.translation.scoring import scores
 from hopefear.translation.weights import Weights
 
@@ -69,13 +76,13 @@ class TuningFeatures:
         )
 
     def encode(
-        self, lists: TuningLists, metric: ListMetric, offsets: np.ndarray | None = None
+        self, lists: CandidateLists, metric: ListMetric, offsets: np.ndarray | None = None
     ) -> ListDataset:
         """Lists in these features; what has no number here is left out.
 
         Parameters
         ----------
-        lists : TuningLists
+        lists : CandidateLists
             With counts of the metric.
         metric : ListMetric
             Makes costs of candidates from their counts.
@@ -93,7 +100,7 @@ class TuningFeatures:
 
 
 def learned(
-    lists: TuningLists,
+    lists: CandidateLists,
     metric: ListMetric,
     groups: tuple[str, ...] = ("dense", "sparse"),
     min_count: int = 1,
@@ -103,7 +110,7 @@ def learned(
 
     Parameters
     ----------
-    lists : TuningLists
+    lists : CandidateLists
         With counts of the metric.
     metric : ListMetric
         Makes costs of candidates from their counts.
@@ -126,14 +133,14 @@ def learned(
             f"{lists.source}: phrase pairs were not read; give the sentences that were translated "
             "(--source), or leave phrases out of the features"
         )
-    first = dense + (0 if sparse is None else sparse.names.size)
+    first = dense + (0 if sparse is None else len(sparse.names))
     table = _numbers(
         lists,
         dense,
         [_all(sparse, dense), _all(phrases, first)],
         None,
     )
-    size = first + (0 if phrases is None else phrases.names.size)
+    size = first + (0 if phrases is None else len(phrases.names))
     often = np.bincount(table.features, minlength=size)
     frequent = often >= min_count
     frequent[:dense] = True
@@ -148,31 +155,20 @@ def learned(
 
 
 def _dataset(
-    lists: TuningLists, metric: ListMetric, table: Numbered, features: Any, offsets: Any
+    lists: CandidateLists, metric: ListMetric, table: Numbered, features: Any, offsets: Any
 ) -> ListDataset:
     if lists.counts is None:
         raise HopefearError(
             f"{lists.source}: candidates were not compared with references; give references"
         )
-    costs = metric.costs(lists.counts)
-    rows = ListRows(
-        lists.starts,
-        table.scopes,
-        table.features,
-        table.indptr,
-        table.columns,
-        table.values,
-        np.zeros(len(costs)) if offsets is None else offsets,
-        costs,
-        cheapest(costs, lists.starts),
-        np.ones(len(lists)),
-    )
-    ids = [str(i) for i in lists.ids.tolist()]
-    return ListDataset(rows, features, lists.counts, metric.name, ids, lists.source)
+    builder = DatasetBuilder("none", "first", metric)
+    builder.add(lists)
+    data = builder.dataset(table, features)
+    return data if offsets is None else data.replaced(offsets=offsets)
 
 
 def _numbers(
-    lists: TuningLists,
+    lists: CandidateLists,
     dense: int,
     named: list[tuple[NamedEntries, np.ndarray] | None],
     new: np.ndarray | None,
@@ -183,11 +179,10 @@ def _numbers(
         end = min(begin + _BLOCK, len(lists))
         a, b = int(lists.starts[begin]), int(lists.starts[end])
         starts = lists.starts[begin : end + 1] - a
-        parts = [_dense_part(lists.dense[a:b, :dense], starts)] if dense else []
-        for entry in named:
-            if entry is not None:
-                parts.append(_named_part(entry[0].slice(a, b), entry[1]))
-        keyed = relative(starts, _merged(parts, b - a))
+        some = [entry for entry in named if entry is not None]
+        parts = [_dense_part(lists.dense[a:b, :dense], starts)] if dense or not some else []
+        parts += [_named_part(entries.take(np.arange(a, b)), keys) for entries, keys in some]
+        keyed = relative(starts, Keyed(*interleaved(parts)))
         block = numbered(keyed, (keyed.keys - np.uint64(1)).astype(np.int32))
         blocks.append(block if new is None else pruned(block, starts, new))
     return joined(blocks)
@@ -210,26 +205,10 @@ def _named_part(entries: NamedEntries, numbers: np.ndarray) -> Keyed:
     return Keyed(indptr, (keys[mask] + 1).astype(np.uint64), values[mask])
 
 
-def _merged(parts: list[Keyed], n: int) -> Keyed:
-    """Entries of several parts, candidate by candidate."""
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        return Keyed(np.zeros(n + 1, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.float32))
-    owners = np.concatenate([np.repeat(np.arange(n), np.diff(part.indptr)) for part in parts])
-    order = np.argsort(owners, kind="stable")
-    indptr: Any = sum(part.indptr for part in parts)
-    return Keyed(
-        indptr,
-        np.concatenate([part.keys for part in parts])[order],
-        np.concatenate([part.values for part in parts])[order],
-    )
-
-
 def _all(entries: NamedEntries | None, first: int) -> tuple[NamedEntries, np.ndarray] | None:
     if entries is None:
         return None
-    return entries, np.arange(first, first + entries.names.size, dtype=np.int64)
+    return entries, np.arange(first, first + len(entries.names), dtype=np.int64)
 
 
 def _found(
@@ -238,14 +217,14 @@ def _found(
     """Entries and the numbers that their names have among ``names``; -1 where they have none."""
     if entries is None or not names.size:
         return None
-    places = StringTable.of(names).find(entries.names).astype(np.int64)
+    places = StringTable.of(names).find(packed(entries.names)).astype(np.int64)
     return entries, np.where(places >= 0, places + first, -1)
 
 
 def _taken(entries: NamedEntries | None, frequent: np.ndarray) -> Strings:
     if entries is None:
         return _NO_NAMES
-    text, offsets = entries.names.text, entries.names.offsets
+    text, offsets = packed(entries.names)
     sizes = np.diff(offsets)
     return Strings(
         frozen(text[np.repeat(frequent, sizes)]),
@@ -254,7 +233,7 @@ def _taken(entries: NamedEntries | None, frequent: np.ndarray) -> Strings:
 
 
 def chosen_features(
-    lists: TuningLists, features: Sequence[str] | None, fixed: Weights | None
+    lists: CandidateLists, features: Sequence[str] | None, fixed: Weights | None
 ) -> tuple[str, ...]:
     """Groups of features that get weights, those that words tell among them."""
     has_dense = fixed is not None and bool(fixed.layout)
@@ -311,8 +290,8 @@ def told_names(groups: Sequence[str]) -> list[str]:
 
 
 def tuned_lists(
-    lists: TuningLists, groups: Sequence[str], fixed: Weights | None
-) -> tuple[TuningLists, np.ndarray | None]:
+    lists: CandidateLists, groups: Sequence[str], fixed: Weights | None
+) -> tuple[CandidateLists, np.ndarray | None]:
     """(The lists with all that gets weights, fixed scores of candidates if there are any).
 
     Where dense weights are fixed, of the dense features only those that words tell stay. Scores
@@ -347,7 +326,7 @@ def summed_weights(fixed: Weights, tuned: Weights) -> Weights:
     )
 
 
-def check_start(start: Weights, groups: Sequence[str], lists: TuningLists) -> None:
+def check_start(start: Weights, groups: Sequence[str], lists: CandidateLists) -> None:
     """HopefearError where weights to start from count for candidates and would get lost."""
     groups_of_words = [name for name in needed(start) if not DERIVED[name].there(lists)]
     losses = [name for name in groups_of_words if name not in groups]
@@ -364,7 +343,7 @@ def check_start(start: Weights, groups: Sequence[str], lists: TuningLists) -> No
 
 
 def with_earlier(
-    tuned: Weights, start: Weights, features: TuningFeatures, lists: TuningLists, min_count: int
+    tuned: Weights, start: Weights, features: TuningFeatures, lists: CandidateLists, min_count: int
 ) -> Weights:
     """Weights that were found, and those of the start that these lists say nothing about.
 
@@ -373,7 +352,7 @@ def with_earlier(
 
     def earlier(group: str) -> dict[str, float]:
         entries: NamedEntries | None = getattr(lists, group)
-        left_out = [] if entries is None or min_count == 1 else [entries.names]
+        left_out = [] if entries is None or min_count == 1 else [packed(entries.names)]
         return _without(getattr(start, group), [getattr(features, group), *left_out])
 
     return replace(
@@ -393,7 +372,7 @@ def fingerprint(weights: Weights) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def _columns(lists: TuningLists, names: Collection[str]) -> TuningLists:
+def _columns(lists: CandidateLists, names: Collection[str]) -> CandidateLists:
     """The lists with these dense features only."""
     layout = tuple(entry for entry in lists.layout if entry[0] in names)
     mask = np.repeat(

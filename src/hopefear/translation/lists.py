@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from numbers import Real
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from hopefear.core.arrays import Strings, frozen
-from hopefear.data.files import ReadReport
+from hopefear.core.arrays import frozen
+from hopefear.data.lists.candidates import CandidateLists, Layout, concatenated, merged
 from hopefear.data.lists.files import read_lists
-from hopefear.data.lists.input import Names, finite, number_wanted
-from hopefear.data.moses.lists import NamedEntries, TuningLists
+from hopefear.data.lists.input import Names
+from hopefear.data.lists.objects import TRANSLATION, ListBuilder, densified
 from hopefear.data.moses.reading import read_moses
 from hopefear.data.moses.words import check_parallel, parallel_sentences, read_sentences
 from hopefear.data.sources import Source
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.translation.derived import check_groups, derived
-from hopefear.translation.names import Layout
 from hopefear.translation.weights import Weights
 
 Path = str | os.PathLike[str]
@@ -48,7 +47,7 @@ def read(
     derive: Sequence[str] = (),
     layout: Layout | None = None,
     **more: Any,
-) -> TuningLists:
+) -> CandidateLists:
     """Read lists and compare their candidates with references.
 
     Parameters
@@ -81,7 +80,9 @@ def read(
                 f"source is for N-best lists of Moses, whose phrase pairs are positions in it; "
                 f"leave it out with {os.fspath(paths[0])}, whose lists are JSON"
             )
-        return derived(_json_lists(paths, refs, metric, layout, **more), derive)
+        how = {name: more[name] for name in ("on_error", "report") if name in more}
+        lists, own = json_lists(paths, layout, more.get("dedup", "first"), **how)
+        return derived(counted(lists, _json_references(lists.source, own, refs), metric), derive)
     if refs is None:
         raise HopefearError(
             f"{os.fspath(paths[0])}: N-best lists of Moses need references to be compared with; "
@@ -100,82 +101,88 @@ def holds_json(path: Path) -> bool:
     return next(filter(None, lines), b"").startswith(b"{")
 
 
-def json_candidates(
-    paths: Sequence[Path], *, dedup: str = "none", **reading: Any
-) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Sequence[str]]]:
-    """``(candidates, references)`` of lists as JSON, by id; those of one id make one list.
+def json_lists(
+    paths: Sequence[Path], layout: Layout | None = None, dedup: str = "none", **reading: Any
+) -> tuple[CandidateLists, list[Sequence[str] | None]]:
+    """Returns the lists of JSON files, those of one id merged, and their own references.
 
     Parameters
     ----------
     paths : sequence of paths
         As `hopefear train rerank` reads them.
+    layout : tuple of (str, int), optional
+        The dense features, as in `densified`.
     dedup : {"first", "none"}
         Of the candidates of a list with equal words and features, keep the first, or all.
     **reading
         As in :func:`hopefear.data.lists.files.read_lists`.
     """
-    lists: dict[str, dict[Any, dict[str, Any]]] = {}
-    references: dict[str, Sequence[str]] = {}
+    names = Names()
+    own: dict[str, Sequence[str]] = {}
+    files = []
     for path in paths:
+        blocks = []
         for block in read_lists(path, "json", dedup="none", **reading):
-            values = block.named
-            for i, name in enumerate(block.ids):
-                candidates = lists.setdefault(name, {})
-                if block.references is not None:
-                    references.setdefault(name, block.references[i])
-                for c in range(int(block.starts[i]), int(block.starts[i + 1])):
-                    features = {}
-                    if values is not None:
-                        entries = slice(int(values.indptr[c]), int(values.indptr[c + 1]))
-                        names = (values.names[j] for j in values.ids[entries].tolist())
-                        features = dict(zip(names, values.values[entries].tolist(), strict=True))
-                    one = {"text": block.texts[c], "features": features, "score": block.scores[c]}
-                    same = block.texts[c], frozenset(features.items())
-                    candidates.setdefault(same if dedup == "first" else len(candidates), one)
-    return {name: list(candidates.values()) for name, candidates in lists.items()}, references
-
-
-def _json_lists(
-    paths: Sequence[Path],
-    refs: Any,
-    metric: str | ListMetric,
-    layout: Layout | None,
-    *,
-    dedup: str = "first",
-    on_error: str = "raise",
-    report: ReadReport | None = None,
-    **of_moses: Any,
-) -> TuningLists:
-    """The lists, compared with the references of files or with their own.
-
-    ``of_moses`` is what only N-best lists of Moses leave open.
-    """
-    lists, own = json_candidates(paths, dedup=dedup, on_error=on_error, report=report)
+            own |= zip(block.ids, block.references or (), strict=False)
+            blocks.append(replace(block, references=None, derivations=None, weights=None))
+        files.append(_renumbered(concatenated(blocks), names))
+    lists, order = concatenated(files), Names()
+    lists = merged(lists, np.array([order[name] for name in lists.ids], np.int64))
+    if dedup == "first":
+        lists = lists.keep(_distinct(lists))
+    references = [own.get(name) for name in lists.ids]
     source = ", ".join(os.fspath(path) for path in paths)
+    lists = replace(lists, source=source, ids=[str(i) for i in range(len(lists))])
+    return densified(lists, layout), references
+
+
+def _renumbered(lists: CandidateLists, names: Names) -> CandidateLists:
+    """The lists with features numbered alike for all files."""
+    if lists.sparse is None:
+        return lists
+    new = np.array([names[name] for name in lists.sparse.names], np.int32)
+    sparse = lists.sparse._replace(names=names.order, ids=frozen(new[lists.sparse.ids]))
+    return replace(lists, sparse=sparse)
+
+
+def _distinct(lists: CandidateLists) -> np.ndarray:
+    """Which candidates (bool) are the first of their list with their text and features."""
+    mask = np.zeros(lists.n_candidates, bool)
+    for start, end in pairwise(lists.starts.tolist()):
+        first: dict[Any, int] = {}
+        for c in range(start, end):
+            features = () if lists.sparse is None else frozenset(lists.sparse.of(c))
+            first.setdefault((lists.texts[c], features), c)
+        mask[list(first.values())] = True
+    return mask
+
+
+def _json_references(
+    source: str, own: Sequence[Sequence[str] | None], refs: Any
+) -> Iterable[Reference]:
+    """References of files, or those that lists bring along."""
     if refs is not None:
         columns = [file.lines() for file in parallel_sentences(refs)]
-        references: Iterable[Reference] = list(map(list, zip(*columns, strict=True)))
-    elif own.keys() == lists.keys():
-        references = [list(own[name]) for name in lists]
-    else:
+        return list(map(list, zip(*columns, strict=True)))
+    if lacking := own.count(None):
         raise HopefearError(
-            f"{source}: {len(lists) - len(own)} of {len(lists)} lists have no references to be "
-            "compared with; write them into the lists, or give refs (--refs FILE)"
+            f"{source}: {lacking} of {len(own)} lists have no references to be compared with; "
+            "write them into the lists, or give refs (--refs FILE)"
         )
-    return lists_in_memory(lists.values(), references, metric=metric, layout=layout, source=source)
+    return [list(one) for one in own if one is not None]
 
 
 Reference = str | Sequence[str]
 
 
 def counted(
-    lists: TuningLists, references: Iterable[Reference], metric: str | ListMetric = "bleu"
-) -> TuningLists:
+    lists: CandidateLists, references: Iterable[Reference], metric: str | ListMetric = "bleu"
+) -> CandidateLists:
     """The lists with counts of their candidates against these references.
 
     Parameters
     ----------
-    lists : TuningLists
+    lists : CandidateLists
         With texts.
     references : iterable of str or of sequences of str
         Entry i, from 0, is for the list with id i: one reference or several.
@@ -187,9 +194,9 @@ def counted(
     >>> from hopefear.translation.lists import lists_in_memory
     >>> lists = lists_in_memory([[("a b", {"LM0": -1.0}), ("a c", {"LM0": -2.0})]])
     >>> counted(lists, ["a c"], "ter").counts.tolist()
-    [[1, 2], [0, 2]]
+    [[1.0, 2.0], [0.0, 2.0]]
     """
-    if lists.texts is None:
+    if not lists.texts:
         raise HopefearError(
             f"{lists.source}: candidates without their words cannot be compared with references; "
             "read the lists with texts=True"
@@ -197,16 +204,14 @@ def counted(
     judge = tuning_metric(metric)
     sets = [_several(i, one) for i, one in enumerate(references)]
     _check_number(lists, len(sets))
-    spread = np.repeat(lists.ids, np.diff(lists.starts)).tolist()
-    texts = [lists.texts.get(c) for c in range(lists.n_candidates)]
-    counts = judge.statistics([sets[i] for i in spread], texts)
-    numbers = {len(several) for several in sets}
+    numbers = np.repeat(np.array([int(name) for name in lists.ids]), np.diff(lists.starts)).tolist()
+    counts = judge.statistics([sets[i] for i in numbers], lists.texts)
+    sizes = set(map(len, sets))
     return replace(
         lists,
-        counts=frozen(counts),
+        counts=frozen(np.ascontiguousarray(counts)),
         metric=judge.name,
-        columns=judge.columns,
-        n_references=numbers.pop() if len(numbers) == 1 else -1,
+        n_references=sizes.pop() if len(sizes) == 1 else -1,
     )
 
 
@@ -219,7 +224,7 @@ def _several(i: int, one: Reference) -> list[str]:
     return several
 
 
-def _check_number(lists: TuningLists, n: int) -> None:
+def _check_number(lists: CandidateLists, n: int) -> None:
     """There must be references for all lists, and where ids have no gaps no others."""
     following = int(lists.ids[-1]) + 1 if len(lists) else 0
     if n < following or (n > following and len(lists) == following):
@@ -229,9 +234,6 @@ def _check_number(lists: TuningLists, n: int) -> None:
         )
 
 
-KEYS = ("text", "features", "score", "phrases")
-
-
 def lists_in_memory(
     lists: Iterable[Sequence[Any]],
     references: Iterable[Reference] | None = None,
@@ -239,7 +241,7 @@ def lists_in_memory(
     metric: str | ListMetric = "bleu",
     layout: Layout | None = None,
     source: str = "memory",
-) -> TuningLists:
+) -> CandidateLists:
     """Lists as tuning wants them, from what programs hold.
 
     Parameters
@@ -268,170 +270,13 @@ def lists_in_memory(
     ... )
     >>> lists.names, lists.dense.tolist(), lists.scores.tolist()
     (('LM0', 'TM0.0', 'TM0.1'), [[-3.0, -1.0, -2.0], [-1.0, -1.0, -4.0]], [-1.5, 0.0])
-    >>> lists.sparse.names.get(0), lists.sparse.indptr.tolist()
+    >>> lists.sparse.names[0], lists.sparse.indptr.tolist()
     ('short', [0, 0, 1])
     """
-    gathering = _Made(source)
-    for i, candidates in enumerate(_outer(lists, source)):
-        gathering.add(i, candidates)
-    tuning_lists = gathering.lists(gathering.dense_layout() if layout is None else layout)
+    builder = ListBuilder(TRANSLATION, tuples=True, source=source)
+    builder.add_all(lists)
+    tuning_lists = densified(builder.lists(), layout)
     return tuning_lists if references is None else counted(tuning_lists, references, metric)
-
-
-def _outer(lists: Any, source: str) -> Iterable[Any]:
-    if isinstance(lists, str | bytes | Mapping) or not isinstance(lists, Iterable):
-        raise HopefearError(f"{source}: expected lists of candidates, found {lists!r:.60}")
-    return lists
-
-
-class _Made:
-    """Candidates so far, checked one by one."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.ends: list[int] = []
-        self.texts: list[str] = []
-        self.scores: list[float] = []
-        self.features: list[dict[str, list[float]]] = []
-        self.pairs: list[list[str]] = []
-        self.has_pairs = False
-
-    def add(self, i: int, candidates: Any) -> None:
-        """Take in list ``i``."""
-        if not isinstance(candidates, list | tuple):
-            raise HopefearError(
-                f"list {i}: expected a list of candidates, found {candidates!r:.60}"
-            )
-        if not candidates:
-            raise HopefearError(f"list {i} has no candidates; leave it out, and its reference")
-        for c, one in enumerate(candidates):
-            self._candidate(f"list {i}, candidate {c}", one)
-        self.ends.append(len(self.texts))
-
-    def dense_layout(self) -> Layout:
-        """Features that all candidates have, in the order of the first."""
-        if not self.features:
-            raise HopefearError(f"{self.source}: expected at least one list, found none")
-        often: dict[str, int] = {}
-        for features in self.features:
-            for name in features:
-                often[name] = often.get(name, 0) + 1
-        first, n = self.features[0], len(self.features)
-        return tuple((name, len(first[name])) for name in first if often[name] == n)
-
-    def lists(self, layout: Layout) -> TuningLists:
-        """All of them; HopefearError where a candidate lacks a dense feature."""
-        n, width = len(self.texts), sum(size for _, size in layout)
-        dense = np.empty((n, width), np.float32)
-        names, widths = Names(), dict(layout)
-        indptr, ids, values = [0], [], []
-        for c, features in enumerate(self.features):
-            row: list[float] = []
-            for name, size in layout:
-                numbers = features.get(name, [])
-                if len(numbers) != size:
-                    raise HopefearError(
-                        f"{self._place(c)}: expected {size} numbers under {name!r}, which is dense "
-                        f"in others, found {len(numbers)}"
-                    )
-                row += numbers
-            dense[c] = row
-            for name, numbers in features.items():
-                if name in widths:
-                    continue
-                if len(numbers) != 1:
-                    raise HopefearError(
-                        f"{self._place(c)}: {len(numbers)} numbers under {name!r}, which not all "
-                        "candidates have; a sparse feature has one"
-                    )
-                ids.append(names[name])
-                values.append(numbers[0])
-            indptr.append(len(ids))
-        sparse = _entries(names, indptr, ids)._replace(values=frozen(np.array(values, np.float32)))
-        return TuningLists(
-            ids=frozen(np.arange(len(self.ends))),
-            starts=frozen(np.array([0, *self.ends], np.int64)),
-            layout=layout,
-            dense=frozen(dense),
-            scores=frozen(np.array(self.scores, np.float32)),
-            sparse=sparse if ids else None,
-            phrases=self._phrases() if self.has_pairs else None,
-            texts=Strings.pack(self.texts),
-            source=self.source,
-        )
-
-    def _phrases(self) -> NamedEntries:
-        names, indptr, ids = Names(), [0], []
-        for pairs in self.pairs:
-            ids += sorted({names[pair] for pair in pairs})
-            indptr.append(len(ids))
-        return _entries(names, indptr, ids)
-
-    def _candidate(self, where: str, one: Any) -> None:
-        if isinstance(one, list | tuple) and len(one) <= len(KEYS):
-            one = dict(zip(KEYS, one, strict=False))
-        if not isinstance(one, Mapping):
-            raise HopefearError(
-                f"{where}: expected a dict with some of {', '.join(KEYS)}, or a tuple of them, "
-                f"found {one!r:.60}"
-            )
-        if strange := sorted(map(str, set(one) - set(KEYS))):
-            raise HopefearError(f"{where}: no key {strange[0]!r}; there are {', '.join(KEYS)}")
-        text, features = one.get("text", ""), one.get("features") or {}
-        if not isinstance(text, str):
-            raise HopefearError(f"{where}: expected a text, found {text!r:.60}")
-        if not isinstance(features, Mapping):
-            raise HopefearError(f"{where}: expected features in a dict, found {features!r:.60}")
-        score = one.get("score")
-        self.texts.append(text)
-        self.scores.append(0.0 if score is None else _number(where, "score", score))
-        self.features.append(
-            {_name(where, name): _numbers(where, name, value) for name, value in features.items()}
-        )
-        pairs = one.get("phrases")
-        self.has_pairs |= pairs is not None
-        self.pairs.append([_pair(where, pair) for pair in pairs or ()])
-
-    def _place(self, c: int) -> str:
-        i = int(np.searchsorted(self.ends, c, "right"))
-        return f"list {i}, candidate {c - ([0, *self.ends][i])}"
-
-
-def _entries(names: Names, indptr: list[int], ids: list[int]) -> NamedEntries:
-    return NamedEntries(
-        Strings.pack(names.order),
-        frozen(np.array(indptr, np.int64)),
-        frozen(np.array(ids, np.int32)),
-    )
-
-
-def _name(where: str, name: Any) -> str:
-    if not isinstance(name, str) or not name:
-        raise HopefearError(f"{where}: names of features are strings, not {name!r:.60}")
-    return name
-
-
-def _numbers(where: str, name: str, value: Any) -> list[float]:
-    several = value if isinstance(value, list | tuple | np.ndarray) else [value]
-    numbers = [_number(where, f"feature {name!r}", one) for one in several]
-    if not numbers:
-        raise HopefearError(f"{where}: feature {name!r} has no number; leave it out")
-    return numbers
-
-
-def _number(where: str, what: str, value: Any) -> float:
-    if isinstance(value, Real | np.bool_) and finite([value]):
-        return float(value)
-    raise HopefearError(f"{where}: {what} must be {number_wanted(value)}, not {value!r:.60}")
-
-
-def _pair(where: str, pair: Any) -> str:
-    sides = pair.split(" ||| ") if isinstance(pair, str) else list(pair)
-    if len(sides) != 2 or not all(isinstance(side, str) and side.split() for side in sides):
-        raise HopefearError(
-            f"{where}: a phrase pair is its source words and its target words, not {pair!r:.60}"
-        )
-    return " ||| ".join(" ".join(side.split()) for side in sides)
 
 
 def judged_lists(
@@ -440,16 +285,16 @@ def judged_lists(
     metric: str | ListMetric,
     source: Any = None,
     weights: Weights | None = None,
-) -> TuningLists:
+) -> CandidateLists:
     """Lists whose candidates were compared with references.
 
     Parameters
     ----------
-    nbest : path, sequence of paths, TuningLists, or lists of candidates
+    nbest : path, sequence of paths, CandidateLists, or lists of candidates
         As :meth:`Tuner.fit` takes them.
     refs : path, sequence of paths, or texts
         With N-best files, files; else texts, or files named by a string or by paths. None where
-        TuningLists have counts.
+        CandidateLists have counts.
     metric : str or ListMetric
         What counts.
     source : path, optional
@@ -466,14 +311,14 @@ def judged_lists(
         layout = None if weights is None else weights.layout
         kinds = _kinds(weights)
         return read(nbest, refs, metric=metric, source=source, layout=layout, **kinds)
-    if isinstance(nbest, TuningLists):
+    if isinstance(nbest, CandidateLists):
         return nbest if refs is None else counted(nbest, _texts(refs), metric)
     if refs is None:
         raise HopefearError("refs: lists of candidates need references to be tuned for; give refs")
     return counted(_made(nbest, source, weights), _texts(refs), metric)
 
 
-def plain_lists(nbest: Any, source: Any, weights: Weights, **reading: Any) -> TuningLists:
+def plain_lists(nbest: Any, source: Any, weights: Weights, **reading: Any) -> CandidateLists:
     """Lists to choose from: all candidates, with their texts.
 
     Parameters
@@ -485,14 +330,14 @@ def plain_lists(nbest: Any, source: Any, weights: Weights, **reading: Any) -> Tu
     **reading
         What becomes of bad lines of files: ``on_error``, ``report``.
     """
-    if isinstance(nbest, TuningLists):
+    if isinstance(nbest, CandidateLists):
         return nbest
     if not is_files(nbest):
         return _made(nbest, source, weights)
     paths = [*map(Source, [nbest] if isinstance(nbest, PATH) else nbest)]
     if any(map(holds_json, paths)):
-        lists, _ = json_candidates(paths, judged=False, **reading)
-        return _made(list(lists.values()), source, weights)
+        _refuse_source(source)
+        return json_lists(paths, weights.layout, judged=False, **reading)[0]
     pairs = bool(weights.phrases) and source is not None
     return read_moses(
         paths,
@@ -513,13 +358,17 @@ def is_files(what: Any) -> bool:
     return isinstance(what, list | tuple) and bool(what) and all(isinstance(p, PATH) for p in what)
 
 
-def _made(nbest: Any, source: Any, weights: Weights | None) -> TuningLists:
+def _made(nbest: Any, source: Any, weights: Weights | None) -> CandidateLists:
+    _refuse_source(source)
+    return lists_in_memory(nbest, layout=None if weights is None else weights.layout)
+
+
+def _refuse_source(source: Any) -> None:
     if source is not None:
         raise HopefearError(
             "source is for N-best files, whose phrase pairs are positions in it; candidates in "
             "memory bring their phrase pairs along, as 'phrases'"
         )
-    return lists_in_memory(nbest, layout=None if weights is None else weights.layout)
 
 
 def _kinds(weights: Weights | None) -> dict[str, Any]:

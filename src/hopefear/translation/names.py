@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from hopefear.data.moses.lists import dense_names
+from hopefear.data.lists.candidates import Layout, dense_names
 from hopefear.errors import HopefearError
 
 BARS = " ||| "
@@ -115,9 +115,6 @@ def _character(match: re.Match[str]) -> str:
         return bytes.fromhex(match[0].replace("%", "")).decode()
     except UnicodeDecodeError:
         return match[0]
-
-
-Layout = tuple[tuple[str, int], ...]
 
 
 def places(layout: Layout) -> dict[str, slice]:

@@ -17,8 +17,8 @@ import numpy as np
 
 from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import ListDataset, fixed_scores
-from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.log import Log
@@ -49,7 +49,7 @@ _RATES = {"vrda": 0.03, "sgd": 0.001, "tg": 0.001}
 
 
 def phrase_data(
-    lists: TuningLists,
+    lists: CandidateLists,
     baseline: Weights | None = None,
     *,
     sharp: float = 1.0,
@@ -60,7 +60,7 @@ def phrase_data(
 
     Parameters
     ----------
-    lists : TuningLists
+    lists : CandidateLists
         Candidates with phrase pairs and counts of the metric.
     baseline : Weights, optional
         Gives the score b; without them it is the decoder's own.
@@ -123,7 +123,7 @@ def phrase_passes(
 
 
 def train_phrase_model(
-    train: TuningLists,
+    train: CandidateLists,
     baseline: Weights | None = None,
     *,
     loss: str = "risk",
@@ -134,7 +134,7 @@ def train_phrase_model(
     sharp: float = 1.0,
     min_count: int = 1,
     kept: str = "average",
-    dev: TuningLists | None = None,
+    dev: CandidateLists | None = None,
     metric: str | ListMetric = "bleu",
     seed: int = 1,
     on_event: Sequence[Listener] = (),
@@ -145,7 +145,7 @@ def train_phrase_model(
 
     Parameters
     ----------
-    train : TuningLists
+    train : CandidateLists
         Lists with phrase pairs, of sentences that the decoder's own phrase table has not seen.
     baseline : Weights, optional
         Weights of the baseline, whose score is b; without them b is the decoder's own score.
@@ -169,7 +169,7 @@ def train_phrase_model(
     kept : {"average", "support", "last"}
         Average of the weights, the average where the last weights are not zero (sparser), or the
         last weights. Votes are not offered: a feature of a decoder is one weight for each pair.
-    dev : TuningLists, optional
+    dev : CandidateLists, optional
         Held-out lists: the best pass is kept, by the score of ``w . phi + b``. Without them the
         last.
     metric : str or ListMetric
@@ -221,7 +221,7 @@ def train_phrase_model(
 
 
 def add_phrase_model(
-    dev: TuningLists,
+    dev: CandidateLists,
     model: Weights,
     learner: str = "mert",
     params: Mapping[str, Any] | None = None,
@@ -236,7 +236,7 @@ def add_phrase_model(
 
     Parameters
     ----------
-    dev : TuningLists
+    dev : CandidateLists
         Lists with phrase pairs that the model was not learned from.
     model : Weights
         As `train_phrase_model` gives them.
@@ -269,7 +269,7 @@ def add_phrase_model(
     return replace(without_scores(tuning.weights, {name: model}), about=about)
 
 
-def _pairs(lists: TuningLists) -> Any:
+def _pairs(lists: CandidateLists) -> Any:
     if lists.phrases is None:
         raise HopefearError(
             f"{lists.source}: phrase pairs were not read; give the sentences that were translated "
@@ -278,6 +278,6 @@ def _pairs(lists: TuningLists) -> Any:
     return lists.phrases
 
 
-def _offsets(lists: TuningLists, baseline: Weights | None, sharp: float) -> np.ndarray:
+def _offsets(lists: CandidateLists, baseline: Weights | None, sharp: float) -> np.ndarray:
     points = lists.scores if baseline is None else scores(lists, baseline)
     return sharp * fixed_scores(np.asarray(points, np.float64), lists.starts)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.interrupts import interruptible
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.lists.candidates import CandidateLists, Layout
 from hopefear.data.moses.reading import read_moses
 from hopefear.data.moses.words import Sentences, parallel_sentences
 from hopefear.data.sources import open_bytes
@@ -31,14 +31,14 @@ from hopefear.storage import atomic_file, untrusted, write_atomically
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.events import EventLog, plain
 from hopefear.translation.lists import read, tuning_metric
-from hopefear.translation.names import Layout, places
-from hopefear.translation.task import CollapseError
+from hopefear.translation.names import places
+from hopefear.translation.task import CollapseError, score_of
 from hopefear.translation.tuners.problem import Event, Listener, tell
 from hopefear.translation.weights import Weights, changes
 
 PathLike = str | os.PathLike[str]
 Tune = Callable[[list[Path], Weights, int], Weights]
-First = Weights | Callable[[TuningLists], Weights]
+First = Weights | Callable[[CandidateLists], Weights]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def iterate(
         Runs the decoder, see :class:`~hopefear.translation.rounds.DecoderCommand`.
     refs : path or sequence of paths
         References of the sentences that it translates.
-    first : Weights, or a function from TuningLists to Weights
+    first : Weights, or a function from CandidateLists to Weights
         Weights of round 0. With a function, such as
         :func:`hopefear.translation.task.start_weights`, the decoder runs round 0 with its own
         weights (the file it is given is empty), and the function makes weights to tune from out
@@ -136,11 +136,13 @@ def iterate(
         "metric": metric.signature_for(len(paths)),
     }
     decoder = DecoderCommand(command, timeout)
-    judge = _Judge(paths, metric, {"dense": dense, "sparse": sparse})
+    judge = paths, metric, {"dense": dense, "sparse": sparse}
     first_weights = first if isinstance(first, Weights) else None
     known = Path(folder), identity, first_weights, resume, about or {}, metric.main
     with RoundsFolder(*known) as kept:
-        return _Rounds(kept, decoder, judge, first, rounds, patience, tolerance, on_event).run(tune)
+        return _Rounds(kept, decoder, *judge, first, rounds, patience, tolerance, on_event).run(
+            tune
+        )
 
 
 def _digest(files: Sequence[Sentences]) -> str:
@@ -148,29 +150,13 @@ def _digest(files: Sequence[Sentences]) -> str:
     return hashlib.sha256(b"\0".join(file.text.tobytes() for file in files)).hexdigest()[:8]
 
 
-class _Judge:
-    """Scores the decoder's first choices, and counts hypotheses."""
-
-    def __init__(self, refs: list[Any], metric: ListMetric, reading: dict[str, Any]) -> None:
-        self.refs, self.metric, self.reading = refs, metric, reading
-
-    def score(self, path: Path) -> tuple[TuningLists, float]:
-        """The lists of one round, and what their first candidates are worth together."""
-        lists = read(path, self.refs, metric=self.metric, **self.reading)
-        assert lists.counts is not None
-        sums = lists.counts[lists.starts[:-1]].sum(axis=0)
-        return lists, float(self.metric.scores(sums)[self.metric.main])
-
-    def distinct(self, paths: list[Path]) -> int:
-        """Hypotheses with different words or features in all rounds together."""
-        return read_moses(paths, **self.reading).n_candidates
-
-
 @dataclass
 class _Rounds:
     store: RoundsFolder
     decoder: DecoderCommand
-    judge: _Judge
+    refs: list[Any]
+    metric: ListMetric
+    reading: dict[str, Any]
     first: First
     most: int
     patience: int
@@ -198,15 +184,17 @@ class _Rounds:
         path = self.decoder.run(folder, number)
         seconds = time.monotonic() - began
         try:
-            lists, score = self.judge.score(path)
+            lists = read(path, self.refs, metric=self.metric, **self.reading)
+            score = score_of(lists, self.metric, np.zeros(len(lists), np.int64))
             self.start(number, lists)
-            total = self.judge.distinct(self.store.lists(number))
+            # Hypotheses with different words or features in all rounds together.
+            total = read_moses(self.store.lists(number), **self.reading).n_candidates
         except HopefearError as error:
             raise self.decoder.unusable(folder, number, error) from error
         earlier = self.store.events[-1]["candidates"] if number else 0
         event: Event = {
             "epoch": number,
-            "dev": {self.judge.metric.main: score},
+            "dev": {self.metric.main: score},
             "best": None if (best := self.best(score)) < 0 else best,
             "candidates": total,
             "new": total - earlier,
@@ -216,7 +204,7 @@ class _Rounds:
         self.store.enter(event, lists.layout)
         tell(self.on_event, event)
 
-    def start(self, number: int, lists: TuningLists) -> None:
+    def start(self, number: int, lists: CandidateLists) -> None:
         """Find weights to tune from that fit the lists of a round."""
         if self.known(number) or isinstance(self.first, Weights):
             self.store.start(number).arranged(lists.layout)  # an error where a feature is lacking
@@ -252,12 +240,12 @@ class _Rounds:
         Rounds whose weights are not known do not count; ``more`` are scores behind those entered.
         """
         scores = [*map(self.score, self.store.events), *more]
-        sign = 1 if self.judge.metric.higher else -1
+        sign = 1 if self.metric.higher else -1
         known = filter(self.known, range(len(scores)))
         return max(known, key=lambda number: sign * scores[number], default=-1)
 
     def score(self, event: Event) -> float:
-        return event["dev"][self.judge.metric.main]
+        return event["dev"][self.metric.main]
 
     def ended(self, number: int) -> str | None:
         """Why no further round is worth its time, if that is so."""

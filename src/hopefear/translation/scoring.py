@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
 from hopefear.core.hashing import StringTable
+from hopefear.data.lists.candidates import CandidateLists, NamedEntries, packed
 from hopefear.data.lists.dataset import cheapest
-from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.errors import HopefearError
 from hopefear.translation.derived import derived, needed
 from hopefear.translation.names import places
 from hopefear.translation.weights import Weights
 
 
-def scores(lists: TuningLists, weights: Weights) -> np.ndarray:
+def scores(lists: CandidateLists, weights: Weights) -> np.ndarray:
     """Scores (float64) of all candidates; names that the weights lack count 0.
 
     Features that words tell (:mod:`hopefear.translation.derived`) are made where the weights speak
@@ -45,17 +45,17 @@ def scores(lists: TuningLists, weights: Weights) -> np.ndarray:
     return totals
 
 
-def choice(lists: TuningLists, weights: Weights) -> np.ndarray:
+def choice(lists: CandidateLists, weights: Weights) -> np.ndarray:
     """Position of the best candidate of each list (int64); of equals the first."""
     return best(scores(lists, weights), lists)
 
 
-def best(points: np.ndarray, lists: TuningLists) -> np.ndarray:
+def best(points: np.ndarray, lists: CandidateLists) -> np.ndarray:
     """Position of the highest number of each list (int64); of equals the first."""
     return cheapest(-points, lists.starts).astype(np.int64)
 
 
-def with_scores(lists: TuningLists, added: Mapping[str, Weights]) -> TuningLists:
+def with_scores(lists: CandidateLists, added: Mapping[str, Weights]) -> CandidateLists:
     """The lists with one dense feature more for each of these weights: the score under them.
 
     So a model of millions of features, learned elsewhere, becomes one feature that is tuned with
@@ -104,10 +104,10 @@ def without_scores(weights: Weights, added: Mapping[str, Weights]) -> Weights:
     return replace(weights, layout=layout, dense=dense, sparse=sparse, phrases=phrases)
 
 
-def values_by_id(names: Strings, weights: Mapping[str, float]) -> np.ndarray:
+def values_by_id(names: Sequence[str], weights: Mapping[str, float]) -> np.ndarray:
     """A weight (float64) for every name; 0 where there is none."""
     table = StringTable.of(Strings.pack(weights))
-    places = table.find(names)
+    places = table.find(packed(names))
     values = np.append(np.fromiter(weights.values(), np.float64, len(weights)), 0.0)
     return values[places]  # -1 is the last
 

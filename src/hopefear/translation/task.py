@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.arrays import frozen
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, ListScores, compare_lists, evaluate_lists
 from hopefear.recipes.scales import scale_of
@@ -89,7 +89,7 @@ class Tuning:
 
 
 def tune(
-    lists: TuningLists,
+    lists: CandidateLists,
     learner: str = DEFAULT_LEARNER,
     params: Mapping[str, Any] | None = None,
     *,
@@ -98,7 +98,7 @@ def tune(
     fixed: Weights | None = None,
     features: Sequence[str] | None = None,
     min_count: int = 1,
-    dev: TuningLists | None = None,
+    dev: CandidateLists | None = None,
     held_out: float = 0.0,
     seeds: Sequence[int] = (1,),
     on_event: Sequence[Listener] = (),
@@ -108,7 +108,7 @@ def tune(
 
     Parameters
     ----------
-    lists : TuningLists
+    lists : CandidateLists
         Candidates with counts of the metric (:func:`hopefear.translation.lists.read`).
     learner, params
         Name of a recipe of the task ``tune`` and the parameters to replace.
@@ -129,7 +129,7 @@ def tune(
         :mod:`hopefear.translation.derived`.
     min_count : int
         Sparse features and phrase pairs that tell candidates apart in fewer lists are left out.
-    dev : TuningLists, optional
+    dev : CandidateLists, optional
         Held-out lists: the best round and the best seed are those that score best on them.
     held_out : float
         Without ``dev``, the share of the lists to hold out, at random by the first seed.
@@ -198,9 +198,9 @@ def tune(
         **({} if other is None else {"dev": other.digest[:8]}),
         seed=winner.seed,
     )
-    oracle = {"train": best_possible(lists, judge)}
+    oracle = {"train": corpus_oracle(lists, judge)}
     if dev is not None:
-        oracle["dev"] = best_possible(dev, judge)
+        oracle["dev"] = corpus_oracle(dev, judge)
     about = {
         "learner": learner,
         "parameters": tuner.parameters(),
@@ -233,7 +233,7 @@ def tune(
 
 
 def begun(
-    plain: TuningLists, lists: TuningLists, start: str | Weights, fixed: Weights | None = None
+    plain: CandidateLists, lists: CandidateLists, start: str | Weights, fixed: Weights | None = None
 ) -> Weights:
     """Weights to begin with; 0 for dense features that only words tell, or beside fixed ones."""
     if fixed is not None and fixed.layout:
@@ -295,8 +295,8 @@ def worth(run: Run, metric: ListMetric) -> float:
 
 
 def split(
-    lists: TuningLists, dev: TuningLists | None, held_out: float, seed: int
-) -> tuple[TuningLists, TuningLists | None]:
+    lists: CandidateLists, dev: CandidateLists | None, held_out: float, seed: int
+) -> tuple[CandidateLists, CandidateLists | None]:
     """Lists to tune on and lists to hold out."""
     if not 0.0 <= held_out < 1.0:
         raise HopefearError(f"held_out is a share of the lists, from 0 to 1, not {held_out:g}")
@@ -313,11 +313,11 @@ def split(
     return lists.take(np.sort(order[n:])), lists.take(np.sort(order[:n]))
 
 
-def best_possible(lists: TuningLists, metric: ListMetric) -> float:
-    """Score of the best choice from the lists (a lower bound of it)."""
+def score_of(lists: CandidateLists, metric: ListMetric, choice: np.ndarray) -> float:
+    """The metric's main score of one candidate of each list, given by their positions."""
     assert lists.counts is not None
-    choice = lists.starts[:-1] + oracle_choice(lists, metric)
-    return float(metric.scores(lists.counts[choice].sum(axis=0))[metric.main])
+    sums = lists.counts[lists.starts[:-1] + choice].sum(axis=0)
+    return float(metric.scores(sums)[metric.main])
 
 
 MOST_SEED = 2**32 - 1
@@ -329,7 +329,7 @@ class CollapseError(HopefearError):
     """Tuning ended in weights that are worth nothing."""
 
 
-def judge_of(lists: TuningLists, metric: str | ListMetric) -> ListMetric:
+def judge_of(lists: CandidateLists, metric: str | ListMetric) -> ListMetric:
     """The metric meant; HopefearError unless the lists were compared with references by it."""
     judge = tuning_metric(metric)
     if lists.counts is None or lists.metric != judge.name:
@@ -439,7 +439,7 @@ _CLOSE = 0.99
 _BLOCK = 1024
 
 
-def start_weights(lists: TuningLists, start: str | Weights = "auto") -> Weights:
+def start_weights(lists: CandidateLists, start: str | Weights = "auto") -> Weights:
     """Weights of the dense features to begin with; their sizes sum to 1.
 
     Lengths of steps and prices of costs mean something beside scores of a known scale only, and
@@ -447,7 +447,7 @@ def start_weights(lists: TuningLists, start: str | Weights = "auto") -> Weights:
 
     Parameters
     ----------
-    lists : TuningLists
+    lists : CandidateLists
         The lists that will be tuned on.
     start : Weights or {"auto", "decoder", "moses", "uniform"}
         ``decoder``: those that explain the decoder's scores, by least squares within the lists.
@@ -490,7 +490,7 @@ def _moses(name: str) -> float:
     return next((value for begin, value in _MOSES.items() if name.startswith(begin)), 0.1)
 
 
-def decoder_weights(lists: TuningLists) -> tuple[np.ndarray, float]:
+def decoder_weights(lists: CandidateLists) -> tuple[np.ndarray, float]:
     """(weights that explain the decoder's scores best, share of their variance that they explain).
 
     Only differences within a list count: what is the same for all of its candidates, such as a
@@ -499,9 +499,10 @@ def decoder_weights(lists: TuningLists) -> tuple[np.ndarray, float]:
     width = lists.dense.shape[1]
     squares, products, total = np.zeros((width, width)), np.zeros(width), 0.0
     for first in range(0, len(lists), _BLOCK):
-        block = lists.slice(first, min(first + _BLOCK, len(lists)))
-        features = _centred(block.dense, block.starts)
-        scores = _centred(block.scores[:, None], block.starts)[:, 0]
+        starts = lists.starts[first : first + _BLOCK + 1]
+        some = slice(int(starts[0]), int(starts[-1]))
+        features = _centred(lists.dense[some], starts - starts[0])
+        scores = _centred(lists.scores[some, None], starts - starts[0])[:, 0]
         squares += features.T @ features
         products += features.T @ scores
         total += float(scores @ scores)
@@ -519,7 +520,7 @@ def _centred(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def evaluate(
-    lists: TuningLists,
+    lists: CandidateLists,
     weights: Weights,
     *,
     metric: str | ListMetric = "bleu",
@@ -530,7 +531,7 @@ def evaluate(
 
     Parameters
     ----------
-    lists : TuningLists
+    lists : CandidateLists
         Candidates with counts of the metric.
     weights : Weights
         What chooses.
@@ -562,7 +563,9 @@ def evaluate(
     )
 
 
-def corpus_score(lists: TuningLists, weights: Weights, metric: str | ListMetric = "bleu") -> float:
+def corpus_score(
+    lists: CandidateLists, weights: Weights, metric: str | ListMetric = "bleu"
+) -> float:
     """The main score of the candidates that weights put first, and nothing else of them.
 
     Examples
@@ -571,20 +574,17 @@ def corpus_score(lists: TuningLists, weights: Weights, metric: str | ListMetric 
     >>> round(corpus_score(tiny_lists(), Weights((("LM0", 1), ("TM0", 2)), [0.0, 0.0, 1.0])), 1)
     52.0
     """
-    judge = judge_of(lists, metric)
-    assert lists.counts is not None
-    choice = lists.starts[:-1] + best(scores(lists, weights), lists)
-    return float(judge.scores(lists.counts[choice].sum(axis=0))[judge.main])
+    return score_of(lists, judge_of(lists, metric), best(scores(lists, weights), lists))
 
 
-def corpus_oracle(lists: TuningLists, metric: str | ListMetric = "bleu") -> float:
+def corpus_oracle(lists: CandidateLists, metric: str | ListMetric = "bleu") -> float:
     """The highest score of a choice from the lists that exchanging one at a time finds."""
     judge = judge_of(lists, metric)
-    return best_possible(lists, judge)
+    return score_of(lists, judge, oracle_choice(lists, judge))
 
 
 def compare(
-    lists: TuningLists,
+    lists: CandidateLists,
     first: Weights,
     second: Weights,
     *,

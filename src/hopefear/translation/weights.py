@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hopefear.core.arrays import frozen
-from hopefear.data.moses.lists import dense_names
+from hopefear.data.lists.candidates import Layout, dense_names
 from hopefear.errors import HopefearError
 from hopefear.translation.formats import read_parts, write_parts
-from hopefear.translation.names import Layout, Parts, check_parts, check_same, places, plain
+from hopefear.translation.names import Parts, check_parts, check_same, places, plain
 
 if TYPE_CHECKING:
     from hopefear.translation.features import TuningFeatures

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.core.arrays import Strings, frozen
+from hopefear.core.arrays import frozen
+from hopefear.data.lists.candidates import CandidateLists, NamedEntries
 from hopefear.data.lists.dataset import ListDataset, fixed_scores
-from hopefear.data.moses.lists import NamedEntries, TuningLists
-from hopefear.metrics.lists.bleu import COLUMNS
 from hopefear.translation.phrase_model import phrase_data
 from hopefear.translation.task import start_weights
 from hopefear.translation.tuners.corpus import quick_worth
@@ -152,7 +151,7 @@ WINDOW = 10
 class Part:
     """Lists that are chosen from."""
 
-    lists: TuningLists
+    lists: CandidateLists
     pairs: ListDataset  # the same in the phrase pairs of the training lists
     b: np.ndarray  # score of the baseline, relative to the best of each list
 
@@ -204,7 +203,7 @@ def find_problem(data: Path | None, quick: bool, tell: Callable[[str], None]) ->
     return assembled(read_translations(data, (TRAIN, DEV, *TESTS), tell))
 
 
-def assembled(read_lists: dict[str, TuningLists]) -> Problem:
+def assembled(read_lists: dict[str, CandidateLists]) -> Problem:
     """A problem from the lists of training, development and tests, by name."""
     train, dev, *tests = read_lists.values()
     data = phrase_data(train)
@@ -224,7 +223,7 @@ def assembled(read_lists: dict[str, TuningLists]) -> Problem:
     )
 
 
-def _part(lists: TuningLists, data: ListDataset) -> Part:
+def _part(lists: CandidateLists, data: ListDataset) -> Part:
     b = np.asarray(fixed_scores(lists.scores.astype(np.float64), lists.starts), np.float64)
     return Part(lists, data.features.encode(lists, METRIC), b)
 
@@ -239,7 +238,7 @@ def made_up(sizes: tuple[int, ...] = (300, 120, 100, 100), seed: int = 1) -> Pro
     )
 
 
-def _generated(rng: np.random.Generator, n: int, good: np.ndarray, name: str) -> TuningLists:
+def _generated(rng: np.random.Generator, n: int, good: np.ndarray, name: str) -> CandidateLists:
     """Ten candidates a list; the share of matched words follows dense features and pairs."""
     per, words, pairs = 10, 12, 4
     size = n * per
@@ -255,19 +254,19 @@ def _generated(rng: np.random.Generator, n: int, good: np.ndarray, name: str) ->
     starts = np.arange(0, size + 1, per)
     order = np.lexsort((-score, np.repeat(np.arange(n), per)))  # best first, as decoders write
     table: Any = NamedEntries(
-        Strings.pack([f"{k} ||| {k}" for k in range(len(good))]),
+        [f"{k} ||| {k}" for k in range(len(good))],
         frozen(np.arange(0, size * pairs + 1, pairs)),
         frozen(ids[order].ravel().astype(np.int32)),
     )
-    return TuningLists(
-        frozen(np.arange(n)),
+    return CandidateLists(
+        [str(i) for i in range(n)],
         frozen(starts),
-        (("LM0", 1), ("TM0", 2)),
-        frozen(dense[order]),
+        (),
         frozen(score[order]),
-        frozen(np.hstack([matched, total, ends])[order].astype(np.int32)),
-        "bleu",
-        COLUMNS,
+        counts=frozen(np.hstack([matched, total, ends])[order].astype(np.int32)),
+        metric="bleu",
+        layout=(("LM0", 1), ("TM0", 2)),
+        dense=frozen(dense[order]),
         phrases=table,
         source=f"generated {name}",
     )

@@ -14,8 +14,8 @@ import numpy as np
 
 from hopefear.core.arrays import frozen
 from hopefear.core.learner import Learner
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import ListDataset, cheapest
-from hopefear.data.moses.lists import TuningLists
 from hopefear.structures.nbest import NBest
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import LinearPredictor
@@ -173,7 +173,7 @@ def _passes(
     return phrase_passes(data, build(spec, params), passes, seed)
 
 
-def _with_column(lists: TuningLists, points: np.ndarray) -> TuningLists:
+def _with_column(lists: CandidateLists, points: np.ndarray) -> CandidateLists:
     dense = np.hstack([lists.dense, points.astype(np.float32)[:, None]])
     return replace(lists, layout=(*lists.layout, (NAME, 1)), dense=frozen(dense))
 

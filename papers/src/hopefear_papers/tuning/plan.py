@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.moses.lists import TuningLists
 from hopefear.translation.examples import translations
 from hopefear.translation.features import learned
 from hopefear.translation.lists import lists_in_memory
@@ -228,7 +228,7 @@ TRAIN, VAL = "train10k", "val"
 TESTS = {"test_2016": "test_2016_flickr", "test_2017": "test_2017_flickr"}
 MADE_UP = {TRAIN: 120, VAL: 60, **dict.fromkeys(TESTS, 50)}  # lists of the quick version
 
-Sets = dict[str, TuningLists]
+Sets = dict[str, CandidateLists]
 
 
 @dataclass(frozen=True)
@@ -265,11 +265,11 @@ def find_sets(data: Path | None, quick: bool, tell: Callable[[str], None]) -> Se
     return {name: lists[file] for name, file in files.items()}
 
 
-def made_up(n: int, seed: int) -> TuningLists:
+def made_up(n: int, seed: int) -> CandidateLists:
     """Generated lists, every word of a candidate a phrase pair.
 
     >>> lists = made_up(2, 1)
-    >>> len(lists), lists.phrases.names.get(0).count("|||")
+    >>> len(lists), lists.phrases.names[0].count("|||")
     (2, 1)
     """
     lists, references = translations(n, seed=seed)

@@ -14,7 +14,7 @@ from hopefear.cli.options import threads
 from hopefear.cli.surface import Corpus, Score
 from hopefear.core.progress import counted
 from hopefear.data.files import ReadReport
-from hopefear.data.lists.candidates import CandidateLists, kept, without_copies
+from hopefear.data.lists.candidates import CandidateLists, without_copies
 from hopefear.data.lists.dataset import ListDataset, encoded
 from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import UnjudgedError
@@ -281,7 +281,7 @@ def seen_by_model(block: CandidateLists, policy: str) -> tuple[CandidateLists, n
     >>> seen_by_model(block, "first")[1].tolist()
     [0, 2]
     """
-    keep = without_copies(block, policy)
+    mask = without_copies(block, policy)
     lengths = np.diff(block.starts)
     places = np.arange(block.n_candidates) - np.repeat(block.starts[:-1], lengths)
-    return kept(block, keep), places[keep]
+    return block.keep(mask), places[mask]

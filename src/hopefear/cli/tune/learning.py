@@ -15,10 +15,10 @@ import numpy as np
 from hopefear.cli import train
 from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.tune.options import WORDS
-from hopefear.cli.tune.outcome import FILES, Outcome, first_choices
+from hopefear.cli.tune.outcome import FILES, Outcome
 from hopefear.core.progress import stage
 from hopefear.data.files import ReadReport
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.lists.candidates import CandidateLists, Layout
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.tasks import recipe
@@ -26,9 +26,8 @@ from hopefear.training.cutting_plane import CuttingPlane
 from hopefear.translation.derived import needed
 from hopefear.translation.features import kinds
 from hopefear.translation.lists import read, tuning_metric
-from hopefear.translation.names import Layout
-from hopefear.translation.scoring import with_scores, without_scores
-from hopefear.translation.task import STARTS, Run, Tuning, split, tune
+from hopefear.translation.scoring import best, with_scores, without_scores
+from hopefear.translation.task import STARTS, Run, Tuning, score_of, split, tune
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
 from hopefear.translation.tuners.batch_tuner import BatchTuner
 from hopefear.translation.tuners.expected_score import ExpectedScore
@@ -84,9 +83,11 @@ def tuned(
         assert dev is not None
         console.say(f"held out: {len(dev):,} of these lists")
     added = {name: added_model(models[name], path, lists) for name, path in args.add}
-    first = {} if len(args.nbest) > 1 else {"train": first_choices(lists, metric)}
+    first: dict[str, float] = {}  # scores of the decoder's own choices, where one decoder wrote
+    if len(args.nbest) == 1:
+        first["train"] = score_of(lists, metric, best(lists.scores, lists))
     if dev is not None and (args.dev_nbest is None or len(args.dev_nbest) == 1) and first:
-        first["dev"] = first_choices(dev, metric)
+        first["dev"] = score_of(dev, metric, best(dev.scores, dev))
     settings = settings_of(args, lists, metric)
     with contextlib.ExitStack() as scope:
         args.resume = False
@@ -116,8 +117,8 @@ def tuned(
 
 def tuning_of(
     args: argparse.Namespace,
-    lists: TuningLists,
-    dev: TuningLists | None,
+    lists: CandidateLists,
+    dev: CandidateLists | None,
     metric: ListMetric,
     params: Mapping[str, Any],
     start: str | Weights,
@@ -165,7 +166,7 @@ def held_out_lists(
     console: Console,
     texts: bool,
     layout: Layout | None = None,
-) -> TuningLists | None:
+) -> CandidateLists | None:
     """The lists of ``--dev-nbest``, if there are any; their dense features are these."""
     if args.dev_nbest is None:
         return None
@@ -175,7 +176,7 @@ def held_out_lists(
     return dev
 
 
-def added_model(model: Weights, path: str, lists: TuningLists) -> Weights:
+def added_model(model: Weights, path: str, lists: CandidateLists) -> Weights:
     """Weights of ``--add`` but the dense ones, for dense features get weights of their own."""
     if not (model.sparse or model.phrases):
         raise HopefearError(
@@ -203,7 +204,7 @@ def start_of(args: argparse.Namespace, added: Mapping[str, Weights]) -> str | We
 
 
 def settings_of(
-    args: argparse.Namespace, lists: TuningLists | None, metric: ListMetric
+    args: argparse.Namespace, lists: CandidateLists | None, metric: ListMetric
 ) -> dict[str, Any]:
     """What ``run.json`` says."""
     args.task, args.train = "tune", (args.nbest or [args.decoder])[0]
@@ -240,7 +241,7 @@ def read_lists(
     which: str = "",
     nbest: Sequence[str | os.PathLike[str]] | None = None,
     **more: Any,
-) -> TuningLists:
+) -> CandidateLists:
     """The lists of ``--nbest``, or those of ``--dev-nbest`` where ``which`` is ``dev_``."""
     paths = [os.fspath(path) for path in nbest or getattr(args, f"{which}nbest")]
     report = ReadReport()
@@ -258,7 +259,7 @@ def read_lists(
     return lists
 
 
-def told(lists: TuningLists, title: str) -> str:
+def told(lists: CandidateLists, title: str) -> str:
     """What was read, in a line."""
     text = f"{title}: {len(lists):,} lists, {lists.n_candidates:,} candidates"
     if lists.dropped:
@@ -266,7 +267,7 @@ def told(lists: TuningLists, title: str) -> str:
     kinds = [f"{len(lists.names)} dense features"]
     for name, entries in (("sparse features", lists.sparse), ("phrase pairs", lists.phrases)):
         if entries is not None:
-            kinds.append(f"{entries.names.size:,} {name}")
+            kinds.append(f"{len(entries.names):,} {name}")
     return f"{text}, {', '.join(kinds)}"
 
 
@@ -322,7 +323,7 @@ def check_files(
         )
 
 
-def check_lists(args: argparse.Namespace, lists: TuningLists) -> None:
+def check_lists(args: argparse.Namespace, lists: CandidateLists) -> None:
     """Refuse what these lists have nothing for."""
     none = lists.sparse is None and lists.phrases is None
     if args.min_count > 1 and args.features is None and none:

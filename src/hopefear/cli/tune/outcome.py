@@ -13,12 +13,10 @@ import numpy as np
 from hopefear.cli.console import Console
 from hopefear.cli.origin import hashed, versions
 from hopefear.cli.train import time_taken
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.moses.words import read_sentences
-from hopefear.metrics.lists import ListMetric
 from hopefear.report import Page, Plot, Run, contests
 from hopefear.translation.cases import judgements
-from hopefear.translation.scoring import best
 from hopefear.translation.task import Tuning, compare, evaluate
 from hopefear.translation.weights import Weights, changes
 
@@ -42,7 +40,7 @@ class Outcome:
         What is written: with no added features any more.
     before : Weights
         What to compare with.
-    lists : TuningLists
+    lists : CandidateLists
         What was tuned on.
     first : mapping
         Scores of the decoder's own first choices, where these are known, by set of lists.
@@ -55,9 +53,9 @@ class Outcome:
     tuning: Tuning
     weights: Weights
     before: Weights
-    lists: TuningLists
+    lists: CandidateLists
     first: Mapping[str, float]
-    sets: Mapping[str, TuningLists] = field(default_factory=dict, repr=False)
+    sets: Mapping[str, CandidateLists] = field(default_factory=dict, repr=False)
     files: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def facts(self) -> dict[str, Any]:
@@ -244,13 +242,6 @@ def spread_of(values: Sequence[float]) -> dict[str, float]:
     }
 
 
-def first_choices(lists: TuningLists, metric: ListMetric) -> float:
-    """Score of the candidates that the decoder scored highest."""
-    assert lists.counts is not None
-    choice = lists.starts[:-1] + best(lists.scores, lists)
-    return float(metric.scores(lists.counts[choice].sum(axis=0))[metric.main])
-
-
 def page_of(outcome: Outcome, result: Mapping[str, Any]) -> Page:
     """What an outcome holds, as a page."""
     tuning = outcome.tuning
@@ -373,7 +364,7 @@ def add_weights(page: Page, before: Weights, after: Weights) -> None:
 def _sentences(page: Page, outcome: Outcome) -> None:
     """The lists from which other candidates are chosen now."""
     name, lists = list(outcome.sets.items())[-1]
-    if lists.texts is None:
+    if not lists.texts:
         return
     before, after = ("before", outcome.before), ("after", outcome.tuning.weights)
     both = judgements(lists, outcome.tuning.metric, before, after, _texts(outcome, name))
@@ -402,7 +393,7 @@ def _texts(outcome: Outcome, name: str) -> dict[str, list[str]]:
         for k, path in enumerate([paths] if isinstance(paths, str) else paths or ()):
             if os.path.isfile(path):
                 texts[title if k == 0 else f"{title} {k + 1}"] = read_sentences(path).lines()
-    most = 1 + int(outcome.sets[name].ids.max(initial=-1))
+    most = 1 + max(map(int, outcome.sets[name].ids), default=-1)
     return {title: lines for title, lines in texts.items() if len(lines) >= most}
 
 
@@ -420,5 +411,5 @@ def _sizes(outcome: Outcome) -> dict[str, Any]:
     sizes["dense features"] = len(lists.names)
     for title, entries in (("sparse features", lists.sparse), ("phrase pairs", lists.phrases)):
         if entries is not None:
-            sizes[title] = entries.names.size
+            sizes[title] = len(entries.names)
     return sizes

@@ -17,7 +17,7 @@ from hopefear.core.arrays import Strings
 from hopefear.core.hashing import StringTable
 from hopefear.core.progress import counted
 from hopefear.data.files import ReadReport
-from hopefear.data.moses.lists import NamedEntries, TuningLists
+from hopefear.data.lists.candidates import CandidateLists, NamedEntries, packed
 from hopefear.data.moses.reading import moses_blocks, read_moses
 from hopefear.translation.derived import PREFIX, needed
 from hopefear.translation.lists import holds_json, plain_lists
@@ -38,14 +38,14 @@ def run_predict(args: argparse.Namespace, console: Console) -> None:
 
 def _blocks(
     args: argparse.Namespace, weights: Weights, report: ReadReport
-) -> Iterator[TuningLists]:
+) -> Iterator[CandidateLists]:
     """Whole lists; of one file of Moses block by block, as a pipe brings them."""
     if any(map(holds_json, args.input)):
         yield plain_lists(args.input, args.source, weights, on_error=args.on_error, report=report)
         return
     reading: dict[str, Any] = {
         "texts": True,
-        "tails": args.nbest is not None,
+        "derivations": args.nbest is not None,
         "on_error": args.on_error,
         "report": report,
         "source": args.source,
@@ -58,31 +58,30 @@ def _blocks(
         yield read_moses(args.input, **reading)
 
 
-def _seen(blocks: Iterator[TuningLists], unused: Unused) -> Iterator[TuningLists]:
+def _seen(blocks: Iterator[CandidateLists], unused: Unused) -> Iterator[CandidateLists]:
     for block in blocks:
         unused.see(block)
         yield block
 
 
-def _written(lists: TuningLists, weights: Weights, nbest: int | None) -> bytes:
-    assert lists.texts is not None
+def _written(lists: CandidateLists, weights: Weights, nbest: int | None) -> bytes:
     points = scores(lists, weights)
     out: list[str] = []
-    for name, (start, end) in zip(lists.ids.tolist(), pairwise(lists.starts.tolist()), strict=True):
+    for name, (start, end) in zip(lists.ids, pairwise(lists.starts.tolist()), strict=True):
         # Stable, so that of equals the decoder's first comes first.
         order = start + np.argsort(-points[start:end], kind="stable")
         if nbest is None:
-            out.append(f"{lists.texts.get(int(order[0]))}\n")
+            out.append(f"{lists.texts[int(order[0])]}\n")
             continue
         for c in order[:nbest].tolist():
-            fields = [str(name), lists.texts.get(c), _features(lists, c), f"{points[c]:.6g}"]
-            if lists.tails is not None and (tail := lists.tails.get(c).strip()):
+            fields = [name, lists.texts[c], _features(lists, c), f"{points[c]:.6g}"]
+            if lists.derivations is not None and (tail := (lists.derivations[c] or "").strip()):
                 fields.append(tail)
             out.append(" ||| ".join(fields) + "\n")
     return "".join(out).encode()
 
 
-def _features(lists: TuningLists, c: int) -> str:
+def _features(lists: CandidateLists, c: int) -> str:
     """Features of a candidate as Moses writes them."""
     fields, first = [], 0
     for name, width in lists.layout:
@@ -98,7 +97,7 @@ def _features(lists: TuningLists, c: int) -> str:
 def _sparse(entries: NamedEntries, c: int) -> Iterator[str]:
     for e in range(int(entries.indptr[c]), int(entries.indptr[c + 1])):
         value = "1" if entries.values is None else _plain(entries.values[e])
-        yield f"{entries.names.get(int(entries.ids[e]))}= {value}"
+        yield f"{entries.names[int(entries.ids[e])]}= {value}"
 
 
 def _plain(value: np.floating) -> str:
@@ -227,14 +226,14 @@ class Unused:
         self.path = path
         self.kinds = {kind: group for kind, group in names.items() if group}
 
-    def see(self, lists: TuningLists) -> None:
+    def see(self, lists: CandidateLists) -> None:
         """Strike out kinds of which the lists have some."""
         there = {"sparse features": lists.sparse, "phrase pairs": lists.phrases}
         for kind, names in list(self.kinds.items()):
             entries = there[kind]
-            if entries is None or not entries.names.size:
+            if entries is None or not entries.names:
                 continue
-            if (StringTable.of(Strings.pack(names)).find(entries.names) >= 0).any():
+            if (StringTable.of(Strings.pack(names)).find(packed(entries.names)) >= 0).any():
                 del self.kinds[kind]
 
     def tell(self, console: Console) -> None:

@@ -15,10 +15,10 @@ from hopefear.core.checks import check_not_negative
 from hopefear.core.component import kernel
 from hopefear.data.blocks import rows_digest
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric
+from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric, counted
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import used_ids
-from hopefear.features.lists.keyed import SCORE, Numbered, joined
+from hopefear.features.lists.numbering import SCORE, Numbered, joined
 from hopefear.metrics.base import ListMetric
 
 
@@ -71,8 +71,10 @@ class ListDataset:
         Name of each list.
     source : str
         Where the data came from, for messages and model files.
-    first : int64 array, optional
-        Position in each list of what the generator thinks best; 0 unless said.
+    scores : float64 array, optional
+        The generator's score of each candidate; zeros unless said.
+    n_references : int
+        References of a list; -1 where lists have different numbers.
 
     Examples
     --------
@@ -90,10 +92,12 @@ class ListDataset:
         metric: str = "cost",
         ids: Sequence[str] | None = None,
         source: str = "memory",
-        first: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+        n_references: int = 1,
     ) -> None:
         self.rows = ListRows(*map(frozen_as, rows, _dtypes(rows)))
-        self.first = np.zeros(len(self), np.int64) if first is None else first
+        self.scores = np.zeros(self.n_candidates) if scores is None else scores
+        self.n_references = n_references
         self.features = features
         self.counts, self.metric, self.ids = counts, metric, ids
         self.source = source
@@ -106,6 +110,11 @@ class ListDataset:
     @property
     def n_candidates(self) -> int:
         return len(self.rows.costs)
+
+    @property
+    def first_choices(self) -> np.ndarray:
+        """Position in each list of the candidate that the generator scores best (int64)."""
+        return cheapest(-self.scores, self.rows.starts).astype(np.int64)
 
     def __repr__(self) -> str:
         return (
@@ -181,7 +190,8 @@ class ListDataset:
             self.metric,
             None if self.ids is None else [self.ids[i] for i in which.tolist()],
             self.source,
-            first=self.first[which],
+            scores=self.scores[candidates],
+            n_references=self.n_references,
         )
 
     def replaced(self, **arrays: Any) -> ListDataset:
@@ -275,12 +285,12 @@ def encoded(
     judged : bool
         Whether every candidate must have a cost; else costs are not looked at and all are 0.
     """
-    gathered = Gathered(baseline, oracle, metric, judged)
-    numbered = [features.encode(gathered.add(block)) for block in each(blocks)]
-    return gathered.dataset(joined(numbered), features)
+    builder = DatasetBuilder(baseline, oracle, metric, judged)
+    numbered = [features.encode(builder.add(block)) for block in each(blocks)]
+    return builder.dataset(joined(numbered), features)
 
 
-class Gathered:
+class DatasetBuilder:
     """All about lists but their features, block after block."""
 
     def __init__(
@@ -292,6 +302,7 @@ class Gathered:
         self.metric, self.judged = metric, judged
         self.source = "memory"
         self.names: set[str] = set()  # of metrics
+        self._references: set[int] = set()
         self._lengths: list[np.ndarray] = []
         self._scores: list[np.ndarray] = []
         self._costs: list[np.ndarray] = []
@@ -301,7 +312,9 @@ class Gathered:
 
     def add(self, block: CandidateLists) -> CandidateLists:
         """Note a block; returns it with costs."""
-        check_score_name(block)
+        if self.baseline != "none":
+            check_score_name(block)
+        self._references.add(block.n_references)
         if self.judged:
             block = judged(block, self.metric)
             self.names.add(block.metric)
@@ -340,32 +353,9 @@ class Gathered:
         if counts and len(counts) == len(self._counts):
             table = np.concatenate(counts)
         name = next(iter(self.names), "cost")
-        first = cheapest(-scores, rows.starts).astype(np.int64)
-        return ListDataset(rows, features, table, name, self._ids, self.source, first=first)
-
-
-class Noting:
-    """Blocks on their way to a dataset, and what an evaluation will ask of them."""
-
-    def __init__(self) -> None:
-        self._scores: list[np.ndarray] = []
-        self._references: set[int] = set()
-
-    def __call__(self, blocks: Blocks) -> Iterator[CandidateLists]:
-        for block in each(blocks):
-            self._scores.append(block.scores)
-            self._references |= {1} if block.references is None else set(map(len, block.references))
-            yield block
-
-    @property
-    def scores(self) -> np.ndarray:
-        """What the generator thought of all candidates."""
-        return _joined(self._scores)
-
-    @property
-    def n_references(self) -> int:
-        """References of a list; -1 where lists have different numbers."""
-        return next(iter(self._references), 1) if len(self._references) < 2 else -1
+        several = -1 if len(self._references) > 1 else next(iter(self._references), 1)
+        about = table, name, self._ids, self.source
+        return ListDataset(rows, features, *about, scores=scores, n_references=several)
 
 
 def _joined(parts: list[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
@@ -393,17 +383,13 @@ def judged(block: CandidateLists, metric: ListMetric | None = None) -> Candidate
         if metric is None:
             return block
         return replace(block, counts=None, metric=GIVEN)
-    counts = block.counts if block.metric == metric.name else None
-    if counts is None:
+    if block.counts is None or block.metric != metric.name:
         check_metric(metric.name, block.trees is not None, block.source)
         if block.trees is not None:
             raise _unjudged(block, "a gold tree for every list, to count brackets against")
-    if counts is None and block.references is not None:
-        spread = np.repeat(np.arange(len(block)), np.diff(block.starts)).tolist()
-        counts = metric.statistics([block.references[i] for i in spread], block.texts)
-    if counts is None:
-        raise _unjudged(block, f"references, to count {metric.name} against, for every list")
-    return replace(block, counts=counts, costs=metric.costs(counts), metric=metric.name)
+        if block.references is None:
+            raise _unjudged(block, f"references, to count {metric.name} against, for every list")
+    return counted(block, metric)
 
 
 def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
@@ -415,9 +401,10 @@ def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
 
 def check_score_name(block: CandidateLists) -> None:
     """Refuse a feature of the name that the generator's score has."""
-    if block.named is None or not block.scores.any():
-        return
-    if any(block.named.names[i] == SCORE for i in used_ids(block.named.ids).tolist()):
+    names = list(block.names)
+    if block.sparse is not None:
+        names += [block.sparse.names[i] for i in used_ids(block.sparse.ids).tolist()]
+    if SCORE in names and block.scores.any():
         raise HopefearError(
             f"{block.source}: candidates have a score and a feature of the name {SCORE!r} too; "
             "call the feature something else"

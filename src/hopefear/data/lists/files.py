@@ -13,14 +13,16 @@ The first line says how many candidates follow; a blank line ends the list.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from typing import Any
+from contextlib import suppress
+from dataclasses import replace
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError
+from msgspec import json as msgspec_json
 
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, check_policy, deduplicated
@@ -32,6 +34,7 @@ from hopefear.data.lists.input import (
     RawList,
     UnjudgedError,
     check_metric,
+    counted,
     finite,
     number_wanted,
     same_kind,
@@ -39,20 +42,79 @@ from hopefear.data.lists.input import (
     where,
 )
 from hopefear.data.lists.trees import Symbols, tree_block
+from hopefear.data.numbers import LARGEST
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.base import ListMetric
 
-COUNTS = ("matched", "gold_brackets", "test_brackets")
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Count = Annotated[int, Meta(ge=0, lt=2**31)]
+Weight = Annotated[float, Meta(ge=0.0, le=LARGEST)]
 
-_MISSING: Any = object()
-_NUMBERS = {int, float}
-_VALUES = {int, float, bool}
+
+class _Candidate(Struct):
+    score: Number | UnsetType = UNSET
+    features: dict[str, Number | bool | str] | UnsetType = UNSET
+    derivation: str | None = None
+
+
+class _Text(_Candidate):
+    text: str | UnsetType = UNSET
+
+
+class _JudgedText(_Text):
+    cost: Number | UnsetType = UNSET
+
+
+class _Tree(_Candidate, kw_only=True):
+    tree: str
+    logprob: Number | UnsetType = UNSET
+
+
+class _JudgedTree(_Tree):
+    cost: Number | UnsetType = UNSET
+    matched: Count | UnsetType = UNSET
+    gold_brackets: Count | UnsetType = UNSET
+    test_brackets: Count | UnsetType = UNSET
+
+
+class _List(Struct, kw_only=True):
+    id: Annotated[str, Meta(min_length=1)] | int | UnsetType = UNSET
+    weight: Weight | UnsetType = UNSET
+
+
+class _Texts(_List):
+    candidates: Annotated[list[_Text], Meta(min_length=1)]
+
+
+class _JudgedTexts(_List):
+    candidates: Annotated[list[_JudgedText], Meta(min_length=1)]
+    reference: str | None = None
+    references: Annotated[list[str], Meta(min_length=1)] | None = None
+
+
+class _Trees(_List):
+    candidates: Annotated[list[_Tree], Meta(min_length=1)]
+    tokens: list[str] | None = None
+
+
+class _JudgedTrees(_List):
+    candidates: Annotated[list[_JudgedTree], Meta(min_length=1)]
+    tokens: list[str] | None = None
+    gold: str | None = None
+
+
+_FORMS = {
+    (False, False): _Texts,
+    (False, True): _JudgedTexts,
+    (True, False): _Trees,
+    (True, True): _JudgedTrees,
+}
 
 
 def json_lists(
     source: ListInput, lines: Iterable[tuple[int, bytes]], trees: bool, judged: bool = True
 ) -> Iterator[RawList]:
-    """Lists of a file, bad ones refused by ``source``.
+    """Yields the lists of a file; ``source`` refuses bad ones.
 
     Parameters
     ----------
@@ -65,11 +127,16 @@ def json_lists(
     judged : bool
         Whether costs, and what they are made of, are looked at.
     """
-    spoken = (line for line in lines if line[1].strip())
-    for position, (number, line) in enumerate(spoken):
+    decoder: Any = msgspec_json.Decoder(_FORMS[trees, judged])
+    full = (line for line in lines if line[1].strip())
+    for position, (number, line) in enumerate(full):
         try:
-            record = _Record(source, number, line, position)
-            raw = record.tree_list(judged) if trees else record.text_list(judged)
+            source.text(number, line)
+            try:
+                record = decoder.decode(line)
+            except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+                raise _refusal(source, number, line, position, error) from None
+            raw = _raw_list(source, number, record, position)
             source.enter(raw.id, number)
         except InputError as error:
             source.refuse(error)
@@ -78,245 +145,139 @@ def json_lists(
 
 
 def holds_trees(line: bytes) -> bool | None:
-    """Whether a line is a list of trees; None where it is no list at all."""
+    """Returns whether a line is a list of trees; None where it is no list at all."""
     try:
-        first = json.loads(line)["candidates"][0]
+        first = msgspec_json.decode(line)["candidates"][0]
         return "tree" in first if isinstance(first, dict) else None
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
 
 
-class _Record:
-    """One line, and the checks of what it should hold."""
+def _raw_list(source: ListInput, number: int, record: Any, position: int) -> RawList:
+    """A decoded list; InputError where its candidates do not go together."""
+    candidates = record.candidates
+    name = str(position if record.id is UNSET else record.id)
 
-    def __init__(self, source: ListInput, number: int, line: bytes, position: int) -> None:
-        self.source, self.number, self.position = source, number, position
-        self.id: str | None = None
-        text = source.text(number, line)
-        self.record = self._parsed(text)
-        self.id = self._name()
-        self.candidates = self._candidates()
-        self._check_names(text)
-
-    def tree_list(self, judged: bool) -> RawList:
-        """The list of a parser: ``tokens``, ``gold``, ``candidates`` of ``tree``, ``logprob``."""
-        raw = self._common(self._texts("tree", required=True), "logprob")
-        raw.tokens = self._strings("tokens")
-        if judged:
-            gold = self._optional(self.record, "gold", str, "a bracketed tree as gold")
-            raw.references = None if gold is None else [gold]
-            raw.counts = self._counts()
-            raw.costs = self._numbers("cost")
-        return raw
-
-    def text_list(self, judged: bool) -> RawList:
-        """Any list: ``reference`` or ``references``, ``candidates`` of ``text``, ``cost`` …"""
-        raw = self._common(self._texts("text", required=False), "score")
-        if judged:
-            speechless = (c for c, one in enumerate(self.candidates) if "text" not in one)
-            raw.unspoken = next(speechless, None)
-            reference = self._optional(self.record, "reference", str, "a string as reference")
-            raw.references = [reference] if reference is not None else self._strings("references")
-            if raw.references == []:
-                raise self._bad("at least one reference", "[]")
-            raw.costs = self._numbers("cost")
-        return raw
-
-    def _common(self, texts: list[str], score: str) -> RawList:
-        scores = self._numbers(score)
-        if scores is None and score != "score":
-            scores = self._numbers("score")
-        if scores is None:
-            scores = [0.0] * len(texts)
-        assert self.id is not None
-        features = None
-        if any("features" in candidate for candidate in self.candidates):
-            features = self._all_features()
-        return RawList(
-            self.id,
-            self.number,
-            texts,
-            scores,
-            weight=self._weight(),
-            features=features,
-            derivations=self._derivations(),
-        )
-
-    def _bad(
-        self, expected: str, found: Any = _MISSING, candidate: int | None = None
-    ) -> HopefearError:
-        shown = None if found is _MISSING else found if type(found) is str else _shown(found)
-        place = f"{expected} in {where(self.id, candidate)}"
-        return self.source.error(self.number, place, shown)
-
-    def _parsed(self, text: str) -> dict[str, Any]:
-        try:
-            record = json.loads(text)
-        except json.JSONDecodeError as error:
-            at = text[error.pos : error.pos + 40] or "the end of the line"
-            raise self._bad(f"JSON ({error.msg}, column {error.colno})", at) from None
-        except (ValueError, RecursionError) as error:
-            raise self._bad("JSON of a modest depth and with modest numbers", str(error)) from None
-        if not isinstance(record, dict):
-            raise self._bad('an object {"id": …, "candidates": […]}', text[:60])
-        return record
-
-    def _check_names(self, text: str) -> None:
-        """Refuse an object with a name twice, of which a parser keeps the last."""
-        names = len(self.record)
-        for candidate in self.candidates:
-            names += len(candidate)
-            if type(features := candidate.get("features")) is dict:
-                names += len(features)
-        # Counting tells most lists to be good; the rest, some with colons in texts, are read again
-        # more slowly.
-        if text.count('":') + text.count('" :') != names:
-            try:
-                json.loads(text, object_pairs_hook=_named_once)
-            except _TwiceError as error:
-                raise self._bad("every name once in an object", str(error)) from None
-
-    def _name(self) -> str:
-        name = self.record.get("id", self.position)
-        if type(name) is int:
-            return str(name)
-        if type(name) is not str or not name:
-            raise self._bad("an id, a string or a whole number,", _given(name))
-        return name
-
-    def _candidates(self) -> list[dict[str, Any]]:
-        candidates = self.record.get("candidates", _MISSING)
-        if type(candidates) is not list:
-            raise self._bad("a list of candidates", _given(candidates))
-        if not candidates:
-            raise self._bad("at least one candidate", "[]")
-        for c, candidate in enumerate(candidates):
-            if type(candidate) is not dict:
-                raise self._bad("an object", candidate, c)
-        return candidates
-
-    def _texts(self, key: str, required: bool) -> list[str]:
-        texts = [candidate.get(key, _MISSING) for candidate in self.candidates]
-        if set(map(type, texts)) == {str}:
-            return texts
-        for c, text in enumerate(texts):
-            if text is _MISSING and not required:
-                texts[c] = ""
-            elif type(text) is not str:
-                raise self._bad(f"a string as {key}", _given(text), c)
-        return texts
-
-    def _numbers(self, key: str) -> list[float] | None:
-        """Finite numbers of all candidates, None where none has one."""
-        values = [candidate.get(key, _MISSING) for candidate in self.candidates]
-        if set(map(type, values)) <= _NUMBERS and finite(values):
-            return values
-        if all(value is _MISSING for value in values):
+    def several(key: str) -> list[Any] | None:
+        """The values of all candidates, None where none has one."""
+        values = [getattr(candidate, key) for candidate in candidates]
+        missing = values.count(UNSET)
+        if missing == len(values):
             return None
-        for c, value in enumerate(values):
-            if value is _MISSING:
-                raise self._bad(f"a {key}, as other candidates have,", "nothing", c)
-            if type(value) not in _NUMBERS or not finite([value]):
-                raise self._bad(f"{number_wanted(value)} as {key}", value, c)
-        raise AssertionError("numbers that are bad together are bad one by one")
+        if missing:
+            c = values.index(UNSET)
+            expected = f"a {key}, as other candidates have, in {where(name, c)}"
+            raise source.error(number, expected, "nothing")
+        return values
 
-    def _counts(self) -> np.ndarray | None:
-        rows = [[candidate.get(key, _MISSING) for key in COUNTS] for candidate in self.candidates]
-        if all(value is _MISSING for row in rows for value in row):
-            return None
-        for c, row in enumerate(rows):
-            if set(map(type, row)) != {int} or not 0 <= row[0] <= min(row[1:]) <= max(row) < 2**31:
-                shown = ", ".join("nothing" if v is _MISSING else _shown(v) for v in row)
-                raise self._bad(
-                    "matched, gold_brackets and test_brackets as counts that fit together, in all "
-                    "candidates or in none,",
-                    shown,
-                    c,
-                )
-        return np.array(rows, np.int64)
+    trees = isinstance(candidates[0], _Tree)
+    scores = (several("logprob") if trees else None) or several("score")
+    raw = RawList(
+        name,
+        number,
+        [candidate.tree for candidate in candidates] if trees else [],
+        scores or [0.0] * len(candidates),
+        weight=None if record.weight is UNSET else record.weight,
+        features=_features(source, number, name, candidates),
+        derivations=[candidate.derivation for candidate in candidates],
+    )
+    if not any(raw.derivations or ()):
+        raw.derivations = None
+    if trees:
+        raw.tokens = record.tokens
+    else:
+        texts = [candidate.text for candidate in candidates]
+        raw.unspoken = texts.index(UNSET) if UNSET in texts else None
+        raw.texts = ["" if text is UNSET else text for text in texts]
+    if isinstance(record, _JudgedTrees):
+        raw.references = None if record.gold is None else [record.gold]
+        counts = [several(key) for key in ("matched", "gold_brackets", "test_brackets")]
+        raw.counts = _counts(source, number, name, counts)
+    elif isinstance(record, _JudgedTexts):
+        raw.references = record.references if record.reference is None else [record.reference]
+    if isinstance(record, _JudgedTrees | _JudgedTexts):
+        raw.costs = several("cost")
+    return raw
 
-    def _weight(self) -> float | None:
-        weight = self.record.get("weight", _MISSING)
-        if weight is _MISSING:
-            return None
-        if type(weight) not in _NUMBERS or not finite([weight]) or weight < 0.0:
-            raise self._bad("a weight of 0 or more (and of at most 1e15)", weight)
-        return float(weight)
 
-    def _derivations(self) -> list[str | None] | None:
-        if not any("derivation" in candidate for candidate in self.candidates):
-            return None
-        return [
-            self._optional(candidate, "derivation", str, "a string as derivation", c)
-            for c, candidate in enumerate(self.candidates)
-        ]
-
-    def _all_features(self) -> list[dict[str, Any]]:
-        features = [candidate.get("features", {}) for candidate in self.candidates]
-        if set(map(type, features)) == {dict}:
-            values = list(chain.from_iterable(map(dict.values, features)))
-            # One look at numbers without fault is quicker than one at each candidate.
-            if set(map(type, values)) <= _VALUES and finite(values):
-                return features
-        return [self._features(c) for c in range(len(features))]
-
-    def _features(self, c: int) -> dict[str, Any]:
-        features = self.candidates[c].get("features", _MISSING)
-        if features is _MISSING:
-            return {}
-        if type(features) is not dict:
-            raise self._bad('features as an object {"name": number}', features, c)
-        kinds = set(map(type, features.values()))
-        if kinds <= _VALUES and finite(features.values()):
-            return features
-        named: dict[str, Any] = {}
-        for name, value in features.items():
+def _features(
+    source: ListInput, number: int, name: str, candidates: Sequence[Any]
+) -> list[dict[str, Any]] | None:
+    """Features of all candidates; a string as value becomes part of the name."""
+    features = [{} if one.features is UNSET else one.features for one in candidates]
+    if not any(features) and all(one.features is UNSET for one in candidates):
+        return None
+    for c, values in enumerate(features):
+        if str not in set(map(type, values.values())):
+            continue
+        features[c] = {}
+        for key, value in values.items():
             if type(value) is str:
-                name, value = f"{name}={value}", 1.0
-            elif type(value) not in _VALUES or not finite([value]):
-                expected = f"{number_wanted(value)} or a string as feature {name[:40]!r}"
-                raise self._bad(expected, value, c)
-            if name in named:
-                raise self._bad("every feature once", name, c)
-            named[name] = value
-        return named
-
-    def _strings(self, key: str) -> list[str] | None:
-        strings = self._optional(self.record, key, list, f"a list of strings as {key}")
-        if strings is not None and not set(map(type, strings)) <= {str}:
-            raise self._bad(f"a list of strings as {key}", strings)
-        for text in strings or ():
-            if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
-                raise self._bad(f"Unicode text as {key}", ascii(text))
-        return strings
-
-    def _optional(
-        self, table: dict[str, Any], key: str, kind: type, expected: str, c: int | None = None
-    ) -> Any:
-        value = table.get(key)
-        if value is not None and type(value) is not kind:
-            raise self._bad(expected, value, c)
-        return value
+                key, value = f"{key}={value}", 1.0
+            if key in features[c]:
+                raise source.error(number, f"every feature once in {where(name, c)}", key)
+            features[c][key] = value
+    return features
 
 
-class _TwiceError(Exception):
-    """A name that an object has twice."""
+def _counts(source: ListInput, number: int, name: str, columns: list[Any]) -> np.ndarray | None:
+    if not any(columns):
+        return None
+    if all(columns):
+        counts = np.array(columns, np.int64).T
+        good = counts[:, 0] <= counts[:, 1:].min(axis=1)
+        if good.all():
+            return np.ascontiguousarray(counts)
+        c = int(np.argmin(good))
+        shown = ", ".join(map(str, counts[c].tolist()))
+    else:
+        c, shown = 0, ", ".join("nothing" if not column else str(column[0]) for column in columns)
+    expected = "matched, gold_brackets and test_brackets as counts that fit together"
+    raise source.error(number, f"{expected} in {where(name, c)}", shown)
 
 
-def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if len(mapping) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise _TwiceError(next(name for k, name in enumerate(names) if name in names[:k]))
-    return mapping
+_BEYOND = re.compile(r"`float` [<>]= -?1000000000000000\.0|Number out of range")
+_AT = re.compile(r" - at `\$\.?(.*)`$")
+_CANDIDATE = re.compile(r"candidates\[([0-9]+)\]\.?")
+_KINDS = {
+    "`bool | float | str`": "a number or a string",
+    "`float`": "a number",
+    "`int | str`": "a string or a whole number",
+    "`int`": "a whole number",
+    "`str`": "a string",
+    "`bool`": "true or false",
+    "`array`": "a list",
+    "`object`": "an object",
+    "`null`": "null",
+}
 
 
-def _given(value: Any) -> Any:
-    return "nothing" if value is _MISSING else value
-
-
-def _shown(value: Any) -> str:
-    return json.dumps(value)[:80]
+def _refusal(
+    source: ListInput, number: int, line: bytes, position: int, error: Exception
+) -> InputError:
+    """What the decoder said of a line, with the list and the candidate that it speaks of."""
+    if not isinstance(error, ValidationError):
+        return source.error(number, "a list as JSON, with finite numbers", str(error))
+    words, place = str(error), ""
+    if found := _AT.search(words):
+        words, place = words[: found.start()], found[1]
+    wanted, _, instead = words.removeprefix("Expected ").partition(", got ")
+    wanted = _BEYOND.sub("`float` of at most 1e15 in size", wanted).replace(" | null", "")
+    wanted = wanted.replace("Object missing required field", "the field")
+    wanted = wanted.replace(" of length >= 1", " that is not empty")
+    for kind, name in _KINDS.items():
+        wanted, instead = wanted.replace(kind, name), instead.replace(kind, name)
+    candidate = None
+    if found := _CANDIDATE.match(place):
+        candidate, place = int(found[1]), place[found.end() :]
+    place = place.replace("features[...]", "a feature")
+    name_of_list = None
+    with suppress(ValueError, AttributeError, RecursionError):
+        name_of_list = msgspec_json.decode(line).get("id", position)
+    of = where(str(name_of_list) if type(name_of_list) in (int, str) else None, candidate)
+    return source.error(
+        number, f"{wanted}{f' as {place}' if place else ''} in {of}", instead or None
+    )
 
 
 HEADER = re.compile(rb"\s*([0-9]{1,9})\s+(\S.*?)\s*$")
@@ -467,7 +428,7 @@ def read_lists(
     alone required. *bllip* is what that parser prints: the number of candidates and an id, then a
     log probability and a tree for each, on lines of their own. *moses* is what that decoder prints,
     ``ID ||| words ||| Name= numbers … ||| score``, a line for each candidate; see
-    :func:`hopefear.data.moses.candidates.moses_candidates`.
+    :func:`hopefear.data.moses.reading.moses_blocks`.
 
     Costs of trees are ``1 - F1`` of brackets where there are gold trees or counts, else those of
     the file (``cost``). Costs of texts are those of the file, or ``metric``'s where it is given and
@@ -516,7 +477,7 @@ def read_lists(
     ...                 '{"lm": -1.5}}, {"text": "fear", "cost": 1, "features": {"lm": -1}}]}')
     ...     f.flush()
     ...     lists = next(read_lists(f.name))
-    >>> lists.ids, lists.texts, lists.costs.tolist(), lists.named.values.tolist()
+    >>> lists.ids, lists.texts, lists.costs.tolist(), lists.sparse.values.tolist()
     (['a'], ['hope', 'fear'], [0.0, 1.0], [-1.5, -1.0])
     """
     source = ListInput(path, on_error, report)
@@ -528,101 +489,102 @@ def read_lists(
         raise HopefearError(f"block_lists={block_lists}: a block holds at least 1 list")
     if not judged:
         refs = metric = None
-    what = format, prefer, gold, refs, metric, recount, judged, require_costs
-    return _blocks(source, *what, dedup, symbols, block_lists)
 
-
-def _blocks(
-    source: Any,
-    format: Any,
-    prefer: Any,
-    gold: Any,
-    refs: Any,
-    metric: Any,
-    recount: Any,
-    judged: Any,
-    require_costs: Any,
-    dedup: Any,
-    symbols: Any,
-    block_lists: Any,
-) -> Iterator[CandidateLists]:
-    if format == "auto":
-        format = _guessed(source)
-        lined = {prefer, format} & {"bllip", "moses"}
-        if prefer != "auto" and (not lined or prefer == format):
-            format = prefer
-    name = None if metric is None else metric.name
-    check_metric(name, format not in TEXTS, source.name)
-    if format == "moses":
-        needed = judged and require_costs
-        yield from _moses(source, refs, metric, needed, dedup)
-        return
-    if refs is not None:
-        raise HopefearError(
-            f"{source.name}: its lists hold their own references; files of references go with "
-            "lists in the format moses"
-        )
-    if gold is not None and format != "bllip":
-        raise HopefearError(
-            f"{source.name}: its lists hold their own gold trees; a file of gold trees goes with "
-            "lists in the format bllip"
-        )
-    lines, names = source.lines(), Names()
-    symbols = Symbols() if symbols is None else symbols
-    if format == "bllip":
-        golds = ListInput(gold) if judged and gold is not None else None
-        raws = bracket_lists(source, lines, golds)
-    else:
-        raws = json_lists(source, lines, format == "ptb", judged)
-    if judged:
-        raws = same_kind(source, raws, format, name, require_costs)
-    count = 0
-    candidates = BLOCK_CANDIDATES if format == "json" else BLOCK_TREES
-    for group in _groups(raws, block_lists, candidates):
-        block: CandidateLists | None
-        if format == "json":
-            block = text_block(source, group, names, None if name == GIVEN else metric)
+    def blocks() -> Iterator[CandidateLists]:
+        form = format
+        if form == "auto":
+            form = _guessed(source)
+            lined = {prefer, form} & {"bllip", "moses"}
+            if prefer != "auto" and (not lined or prefer == form):
+                form = prefer
+        name = None if metric is None else metric.name
+        check_metric(name, form not in TEXTS, source.name)
+        if form == "moses":
+            needed = judged and require_costs
+            yield from _moses(source, refs, metric, needed, dedup)
+            return
+        if refs is not None:
+            raise HopefearError(
+                f"{source.name}: its lists hold their own references; files of references go with "
+                "lists in the format moses"
+            )
+        if gold is not None and form != "bllip":
+            raise HopefearError(
+                f"{source.name}: its lists hold their own gold trees; a file of gold trees goes "
+                "with lists in the format bllip"
+            )
+        lines, names = source.lines(), Names()
+        strings = Symbols() if symbols is None else symbols
+        if form == "bllip":
+            golds = ListInput(gold) if judged and gold is not None else None
+            raws = bracket_lists(source, lines, golds)
         else:
-            block = tree_block(source, group, names, symbols, recount, name == GIVEN)
-        group.clear()
-        # Taken out of the list while it is handed over: a name would keep it alive.
-        ready = [deduplicated(block, dedup)] if block is not None else []
-        del block
-        if ready:
-            count += len(ready[0])
-            source.report.rows += len(ready[0])
-            yield ready.pop()
-    if count == 0:
-        raise source.emptiness()
+            raws = json_lists(source, lines, form == "ptb", judged)
+        if judged:
+            raws = same_kind(source, raws, form, name, require_costs)
+        count = 0
+        candidates = BLOCK_CANDIDATES if form == "json" else BLOCK_TREES
+        for group in _groups(raws, block_lists, candidates):
+            block: CandidateLists | None
+            if form == "json":
+                block = text_block(source, group, names, None if name == GIVEN else metric)
+            else:
+                block = tree_block(source, group, names, strings, recount, name == GIVEN)
+            group.clear()
+            # Taken out of the list while it is handed over: a name would keep it alive.
+            ready = [deduplicated(block, dedup)] if block is not None else []
+            del block
+            if ready:
+                count += len(ready[0])
+                source.report.rows += len(ready[0])
+                yield ready.pop()
+        if count == 0:
+            raise source.emptiness()
+
+    return blocks()
 
 
 def _moses(
     source: Any, refs: Any, metric: Any, require_costs: Any, dedup: Any
 ) -> Iterator[CandidateLists]:
     """Lists of Moses, whose reader knows its lines itself."""
-    from hopefear.data.moses.candidates import moses_candidates
+    from hopefear.data.moses.reading import moses_blocks
+    from hopefear.data.moses.words import parallel_sentences
 
-    own, before = ReadReport(messages=source.report.messages), source.report.skipped
+    files = None if refs is None else parallel_sentences(refs)
+    texts = [] if files is None else list(zip(*(file.lines() for file in files), strict=True))
     judge = None if metric is None or metric.name == GIVEN else metric
-    for block in moses_candidates(
+    own, before = ReadReport(messages=source.report.messages), source.report.skipped
+    for block in moses_blocks(
         source.path,
-        refs,
-        metric=judge,
+        files,
+        metric=None if files is None else judge,
+        texts=True,
+        dedup="none",
+        absent="skip" if files is None else "raise",
         on_error="skip" if source.skip else "raise",
         report=own,
         block_candidates=BLOCK_CANDIDATES,
     ):
         source.report.skipped = before + own.skipped
+        if files is not None:
+            references = [list(texts[int(i)]) for i in block.ids]
+            block = replace(block, references=references, n_references=len(files))
+            block = block if judge is None else counted(block, judge)
+        elif require_costs:
+            raise _unjudged_moses(source, "references, from which lists of Moses get their costs")
         if require_costs and block.costs is None:
-            wanted = "references, from which lists of Moses get the costs that are needed here"
-            if refs is not None:
-                wanted = "a metric of texts, such as bleu, to make costs from the references"
-            error = UnjudgedError(source.name, 0, wanted, "none")
-            error.format = "moses"
-            raise error
+            wanted = "a metric of texts, such as bleu, to make costs from the references"
+            raise _unjudged_moses(source, wanted)
         ready = deduplicated(block, dedup)
         source.report.rows += len(ready)
         yield ready
+
+
+def _unjudged_moses(source: Any, wanted: str) -> UnjudgedError:
+    error = UnjudgedError(source.name, 0, wanted, "none")
+    error.format = "moses"
+    return error
 
 
 def _groups(raws: Iterator[RawList], most: int, candidates: int) -> Iterator[list[RawList]]:

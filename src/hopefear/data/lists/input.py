@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -16,15 +16,13 @@ import numpy as np
 
 from hopefear.core.arrays import frozen
 from hopefear.data.files import ReadReport, check_on_error
-from hopefear.data.lists.candidates import CandidateLists, NamedValues
+from hopefear.data.lists.candidates import CandidateLists, NamedEntries
 from hopefear.data.numbers import LARGEST
 from hopefear.data.sources import BOM, MAX_LINE_BYTES, Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.lists.keyed import key_of, keys_of
 from hopefear.metrics.base import ListMetric
 
 INF = float("inf")
-_RECENT = 1 << 14  # ids that are known by their text
 MOSES = re.compile(rb"\s*[0-9]+ *\|\|\|")
 
 
@@ -103,8 +101,7 @@ class ListInput:
         self.path, self.name = Source(path), os.fspath(path)
         self.skip = on_error == "skip"
         self.report = ReadReport() if report is None else report
-        self._recent: set[str] = set()
-        self._older = np.empty(0, np.uint64)
+        self._ids: set[str] = set()
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """``(number, line)`` of every line, from 1, without its newline; a mark is dropped."""
@@ -151,24 +148,14 @@ class ListInput:
         self.report.skip(str(error))
 
     def enter(self, name: str, line: int) -> None:
-        """Note an id; InputError where it was seen before, near or far."""
-        if name in self._recent or self._is_older(name):
+        """Notes an id; InputError where it was seen before."""
+        if name in self._ids:
             raise self.error(
                 line,
                 "every id once, with all candidates of a list together",
                 f"{name[:40]} again",
             )
-        self._recent.add(name)
-        if len(self._recent) == _RECENT:
-            # Of a file that memory would not hold only keys are, 8 bytes a list.
-            self._older = np.sort(
-                np.concatenate([self._older, keys_of(self._recent)]), kind="stable"
-            )
-            self._recent.clear()
-
-    def _is_older(self, name: str) -> bool:
-        place = int(np.searchsorted(self._older, key := np.uint64(key_of(name))))
-        return place < self._older.size and bool(self._older[place] == key)
+        self._ids.add(name)
 
     def emptiness(self) -> InputError:
         """What to say of a file that gave no list."""
@@ -284,6 +271,21 @@ def _unjudged(
     return error
 
 
+def counted(lists: CandidateLists, metric: ListMetric) -> CandidateLists:
+    """Returns the lists with statistics of ``metric`` and costs; they have texts and references.
+
+    Statistics that the lists have already are taken as they are.
+    """
+    counts = lists.counts if lists.metric == metric.name else None
+    if counts is None:
+        numbers = np.repeat(np.arange(len(lists)), np.diff(lists.starts)).tolist()
+        references = lists.references or ()
+        counts = metric.statistics([references[i] for i in numbers], lists.texts)
+    counts = frozen(np.ascontiguousarray(counts))
+    costs = frozen(np.asarray(metric.costs(counts), np.float64))
+    return replace(lists, counts=counts, costs=costs, metric=metric.name)
+
+
 class Names(dict[str, int]):
     """Numbers for the names of features, in order of first appearance.
 
@@ -320,21 +322,10 @@ def text_block(
     metric : ListMetric, optional
         Makes costs and counts where lists have references.
     """
-    common = common_arrays(source, raws, names)
-    references = None
-    if all(raw.references is not None for raw in raws):
-        references = [raw.references or [] for raw in raws]
-    if metric is not None and references is not None:
-        spread = [ref for ref, raw in zip(references, raws, strict=True) for _ in raw.texts]
-        counts = np.ascontiguousarray(metric.statistics(spread, common["texts"]))
-        common |= {
-            "counts": frozen(counts),
-            "costs": frozen(np.asarray(metric.costs(counts), np.float64)),
-            "metric": metric.name,
-        }
-    else:
-        common["costs"] = given_costs(raws)
-    return CandidateLists(**common, references=references)
+    lists = CandidateLists(**common_arrays(source, raws, names))
+    if metric is not None and lists.references is not None:
+        return counted(lists, metric)
+    return replace(lists, costs=given_costs(raws))
 
 
 def common_arrays(source: ListInput, raws: Sequence[RawList], names: Names) -> dict[str, Any]:
@@ -344,12 +335,18 @@ def common_arrays(source: ListInput, raws: Sequence[RawList], names: Names) -> d
     weights = None
     if any(raw.weight is not None for raw in raws):
         weights = numbers(1.0 if raw.weight is None else raw.weight for raw in raws)
+    references = None
+    if all(raw.references is not None for raw in raws):
+        references = [raw.references or [] for raw in raws]
+    several = {len(one) for one in references or [[""]]}
     return {
         "ids": [raw.id for raw in raws],
         "starts": frozen(starts),
         "texts": list(chain.from_iterable(raw.texts for raw in raws)),
         "scores": numbers(chain.from_iterable(raw.scores for raw in raws)),
-        "named": _named(raws, names),
+        "references": references,
+        "n_references": several.pop() if len(several) == 1 else -1,
+        "sparse": _named(raws, names),
         "weights": weights,
         "derivations": _derivations(raws),
         "source": source.name,
@@ -375,7 +372,7 @@ def _derivations(raws: Sequence[RawList]) -> list[str | None] | None:
     return list(chain.from_iterable(raw.derivations or [None] * len(raw.texts) for raw in raws))
 
 
-def _named(raws: Sequence[RawList], names: Names) -> NamedValues | None:
+def _named(raws: Sequence[RawList], names: Names) -> NamedEntries | None:
     if all(raw.features is None for raw in raws):
         return None
     sizes = [0]
@@ -386,7 +383,7 @@ def _named(raws: Sequence[RawList], names: Names) -> NamedValues | None:
             sizes.append(len(features))
             ids.extend(map(names.__getitem__, features))
             values.extend(features.values())
-    return NamedValues(
+    return NamedEntries(
         names.order,
         frozen(np.cumsum(sizes)),
         frozen(np.array(ids, np.int32)),

@@ -206,16 +206,12 @@ def tree_block(
         return tree_block(source, good, names, symbols, recount, given)
     common = common_arrays(source, raws, names)
     counts = None if given else _counts(raws, parsed, recount)
-    references = None
-    if all(raw.references is not None for raw in raws):
-        references = [raw.references or [] for raw in raws]
     return CandidateLists(
         **common,
         trees=parsed.trees,
         counts=None if counts is None else frozen(counts),
         costs=given_costs(raws) if counts is None else frozen(Parseval().costs(counts)),
         metric="cost" if counts is None else "parseval",
-        references=references,
     )
 
 
@@ -295,7 +291,7 @@ def _counts(raws: Sequence[RawList], parsed: _Parsed, recount: bool) -> np.ndarr
     of = scored[parsed.owners[: len(counts)]]
     todo = of >= 0 if recount else (of >= 0) & (counts[:, 0] < 0)
     if todo.any():
-        trees = parsed.trees if todo.all() else take_trees(parsed.trees, todo)
+        trees = parsed.trees if todo.all() else take_trees(parsed.trees, np.flatnonzero(todo))
         counts[todo] = bracket_counts(parsed.golds, trees, of[todo])
     return None if (counts[:, 0] < 0).any() else counts
 

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, Texts, frozen, gathered, stretches
 from hopefear.core.hashing import StringTable
 from hopefear.data.files import ReadReport, check_on_error
-from hopefear.data.moses.lists import Gatherer, TuningLists
-from hopefear.data.moses.parsing import BLOCK_BYTES, MosesLayout, RawBlock, raw_blocks
+from hopefear.data.lists.candidates import CandidateLists, NamedEntries, concatenated, merged
+from hopefear.data.moses.parsing import (
+    BLOCK_BYTES,
+    MosesLayout,
+    RawBlock,
+    candidate_keys,
+    first_of_each,
+    raw_blocks,
+    repeated_name,
+)
 from hopefear.data.moses.phrases import PhraseReader
 from hopefear.data.moses.words import (
+    NEWLINE,
     References,
     Sentences,
     check_parallel,
+    line_spans,
     parallel_sentences,
     read_sentences,
 )
@@ -33,7 +45,7 @@ def read_moses(
     *,
     metric: ListMetric | None = None,
     texts: bool = False,
-    tails: bool = False,
+    derivations: bool = False,
     source: Path | None = None,
     phrases: bool = False,
     dedup: str = "first",
@@ -42,9 +54,8 @@ def read_moses(
     sparse: Collection[str] = (),
     on_error: str = "raise",
     report: ReadReport | None = None,
-    on_progress: Callable[[int], None] | None = None,
     block_bytes: int = BLOCK_BYTES,
-) -> TuningLists:
+) -> CandidateLists:
     """Read whole files of candidates, with the statistics of a metric.
 
     Names on the first line are dense and every line must have them, with as many numbers; a name
@@ -63,7 +74,7 @@ def read_moses(
         hashes, other metrics from texts.
     texts : bool
         Keep the words of candidates, which takes most of the memory then.
-    tails : bool
+    derivations : bool
         Keep what stands behind the score as well.
     source : path, optional
         The sentences that were translated, for phrase pairs.
@@ -81,8 +92,6 @@ def read_moses(
         What to do with a bad line: end with an InputError, or leave the candidate out.
     report : ReadReport, optional
         Filled with the number of candidates read, and of lines skipped, with messages.
-    on_progress : callable, optional
-        Gets the number of candidates so far, again and again.
     block_bytes : int
         Text to hold at a time.
 
@@ -96,19 +105,16 @@ def read_moses(
     ...     lists = read_moses(f.name)
     >>> lists.names, lists.dense.tolist(), lists.starts.tolist()
     (('LM0', 'TM0.0', 'TM0.1'), [[-3.0, -1.0, -2.0], [-1.0, -1.0, -4.0]], [0, 2])
-    >>> lists.sparse.indptr.tolist(), lists.sparse.names.get(0)
+    >>> lists.sparse.indptr.tolist(), lists.sparse.names[0]
     ([0, 0, 1], 'pp_x~y')
     """
-    plan = _Plan(paths, refs, metric, texts, source, phrases, dedup, absent, tails)
-    watch = _Watch(on_error, report, on_progress)
-    layout = MosesLayout(dense, sparse)
-    gatherer = plan.gatherer(StringTable())
+    what = metric, texts, derivations, source, phrases, dedup, absent, on_error, report
+    plan = _Plan(paths, refs, *what)
+    builder = _ListBuilder(plan, MosesLayout(dense, sparse))
     for path in plan.paths:
-        gatherer.next_file()
-        for raw in watch.blocks(path, layout, block_bytes, gatherer.check):
-            gatherer.add(raw, layout.width)
-    lists = gatherer.lists(layout.blocks or (), plan.name)
-    plan.check_gaps(lists, 0)
+        for _ in builder.read(path, block_bytes):
+            pass
+    lists = builder.take()
     plan.check_end(int(lists.ids[-1]) + 1)
     return lists
 
@@ -117,21 +123,12 @@ def moses_blocks(
     path: Path,
     refs: Path | Sequence[Path | Sentences] | None = None,
     *,
-    metric: ListMetric | None = None,
-    texts: bool = False,
-    tails: bool = False,
-    source: Path | None = None,
-    phrases: bool = False,
-    dedup: str = "first",
-    absent: str = "raise",
-    dense: Collection[str] = (),
-    sparse: Collection[str] = (),
-    on_error: str = "raise",
-    report: ReadReport | None = None,
-    on_progress: Callable[[int], None] | None = None,
     block_candidates: int = BLOCK_CANDIDATES,
     block_bytes: int = BLOCK_BYTES,
-) -> Iterator[TuningLists]:
+    dense: Collection[str] = (),
+    sparse: Collection[str] = (),
+    **options: Any,
+) -> Iterator[CandidateLists]:
     """Whole lists of one file, block by block; memory stays bounded.
 
     Sparse names and phrase pairs have the same numbers in all blocks. Parameters as for
@@ -142,72 +139,242 @@ def moses_blocks(
     block_candidates : int
         Candidates in a block, more where a list is longer; larger needs more memory.
     """
-    plan = _Plan([path], refs, metric, texts, source, phrases, dedup, absent, tails)
+    plan = _Plan([path], refs, **options)
     if block_candidates < 1:
         raise HopefearError(f"block_candidates={block_candidates}: a block holds at least 1")
-    watch = _Watch(on_error, report, on_progress)
-    layout = MosesLayout(dense, sparse)
-    return _blocks(plan, watch, layout, block_candidates, block_bytes)
+    return _blocks(_ListBuilder(plan, MosesLayout(dense, sparse)), block_candidates, block_bytes)
 
 
-def _blocks(
-    plan: _Plan,
-    watch: _Watch,
-    layout: MosesLayout,
-    most: int,
-    block_bytes: int,
-) -> Iterator[TuningLists]:
-    names = StringTable()
-    gatherer = plan.gatherer(names)
-    gatherer.next_file()
-    following = 0
-
-    def check(raw: RawBlock) -> None:
-        gatherer.check(raw)  # there is another one for every block
-
-    for raw in watch.blocks(plan.paths[0], layout, block_bytes, check):
-        gatherer.add(raw, layout.width)
-        if gatherer.rows < most or gatherer.runs[0].size < 2:
-            continue
-        block, gatherer = gatherer.split(layout.blocks or (), plan.name)
-        plan.check_gaps(block, following)
-        following = int(block.ids[-1]) + 1
-        yield block
-    block = gatherer.lists(layout.blocks or (), plan.name)
-    plan.check_gaps(block, following)
-    plan.check_end(int(block.ids[-1]) + 1)
+def _blocks(builder: _ListBuilder, most: int, block_bytes: int) -> Iterator[CandidateLists]:
+    for _ in builder.read(builder.plan.paths[0], block_bytes):
+        if builder.rows >= most and builder.n_lists > 1:
+            yield builder.take(open_end=True)
+    block = builder.take()
+    builder.plan.check_end(int(block.ids[-1]) + 1)
     yield block
 
 
-class _Watch:
-    """What is told while files are read, and whether bad lines end it."""
+class _ListBuilder:
+    """Candidates so far, block by block, and the lists that they make.
 
-    def __init__(
-        self,
-        on_error: str,
-        report: ReadReport | None,
-        on_progress: Callable[[int], None] | None,
-    ) -> None:
-        check_on_error(on_error)
-        self.skip, self.report = on_error == "skip", report or ReadReport()
-        self.tell, self.rows = on_progress, 0
+    Parameters
+    ----------
+    plan : _Plan
+        What is kept of candidates, and what is counted.
+    layout : MosesLayout
+        The dense features.
+    """
 
-    def blocks(
-        self,
-        path: Path,
-        layout: MosesLayout,
-        block_bytes: int,
-        check: Callable[[RawBlock], None],
-    ) -> Iterator[RawBlock]:
-        """Blocks of a file; of bad lines nothing is left where they are skipped."""
+    def __init__(self, plan: _Plan, layout: MosesLayout) -> None:
+        self.plan, self.layout = plan, layout
+        self.rows = self.n_lists = 0
+        self._names = StringTable()
+        self._pieces: list[CandidateLists] = []
+        self._keys: list[np.ndarray] = []  # uint64, of words and features
+        self._last = np.full(16, -1, np.int64)  # candidate of each sparse name
+        self._file, self._last_id, self._next_id = -1, -1, 0
+        self._seen = 0  # candidates
+        self._file_of: dict[str, int] = {}  # the first that has a list, where there are several
+
+    def read(self, path: Path, block_bytes: int) -> Iterator[None]:
+        """Takes the candidates of a file; stops behind every block of text."""
+        self._file, self._last_id = self._file + 1, -1
+        plan = self.plan
         # Whoever takes a block finds what is wrong with it too, but cannot give half of it back.
-        careful: dict[str, Any] = {"check": check, "report": self.report} if self.skip else {}
-        for raw in raw_blocks(path, layout, block_bytes, **careful):
-            yield raw
-            self.report.rows += raw.rows
-            self.rows += raw.rows
-            if self.tell is not None:
-                self.tell(self.rows)
+        careful: dict[str, Any] = {"check": self.check, "report": plan.report} if plan.skip else {}
+        for raw in raw_blocks(path, self.layout, block_bytes, **careful):
+            self.add(raw)
+            plan.report.rows += raw.rows
+            yield
+
+    def check(self, raw: RawBlock) -> None:
+        """InputError where `add` would end in one; nothing is taken."""
+        self._check_ids(raw)
+        if self.plan.phrases is not None:
+            self.plan.phrases.spans(raw)
+        if named := int(raw.scratch.named_ptr[raw.rows]):
+            names = StringTable()
+            numbers = _interned(names, raw, named)
+            _check_names(raw, numbers, np.full(names.size, -1, np.int64), 0)
+
+    def add(self, raw: RawBlock) -> None:
+        """Takes the candidates of a block."""
+        plan, scratch, rows = self.plan, raw.scratch, raw.rows
+        self._check_ids(raw)
+        ids = scratch.ids[:rows]
+        first = np.flatnonzero(np.diff(ids, prepend=-1))
+        dense = scratch.dense[: rows * self.layout.width].copy()
+        sparse = self._sparse(raw)
+        if plan.dedup:
+            self._keys.append(_keys(raw, dense, sparse))
+        piece = CandidateLists(
+            [str(i) for i in ids[first].tolist()],
+            frozen(np.append(first, rows)),
+            (),
+            frozen(scratch.scores[:rows].copy()),
+            layout=self.layout.blocks or (),
+            dense=frozen(dense.reshape(rows, -1)),
+            sparse=sparse,
+            source=plan.name,
+            lines=frozen(np.array([raw.line(row) for row in first.tolist()], np.int64)),
+        )
+        if plan.references is not None and plan.references.metric is not None:
+            piece = replace(piece, counts=_narrow(plan.references.counts(raw)))
+        if plan.phrases is not None:
+            sizes, numbers = plan.phrases.read(raw)
+            indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+            piece = replace(piece, phrases=NamedEntries((), indptr, numbers))
+        if plan.texts:
+            spans = line_spans(scratch.word_ptr[: rows + 1], scratch.begins, scratch.ends)
+            piece = replace(piece, texts=_texts(raw, *spans))
+        if plan.derivations:
+            piece = replace(piece, derivations=_texts(raw, *_tail_spans(raw)))
+        self._pieces.append(piece)
+        self.n_lists += len(piece) - (self._last_id == ids[0])
+        self.rows += rows
+        self._seen += rows
+        self._last_id = int(ids[-1])
+        if len(plan.paths) > 1:
+            for name in piece.ids:
+                self._file_of.setdefault(name, self._file)
+
+    def take(self, open_end: bool = False) -> CandidateLists:
+        """Returns the lists so far and forgets them.
+
+        Where the end is open the last list stays, since more of its candidates may come.
+        """
+        plan = self.plan
+        lists = concatenated(self._pieces)
+        numbers = np.array(lists.ids, np.int64)
+        keys = None
+        if plan.dedup:
+            order = np.argsort(numbers, kind="stable")
+            keys = np.concatenate(self._keys)[gathered(lists.starts, order)[1]]
+        lists = merged(lists, numbers)
+        self._keys.clear()
+        self._check_gaps(lists)
+        self.rows = self.n_lists = 0
+        if open_end:
+            last, begin = len(lists) - 1, int(lists.starts[-2])
+            self._pieces.append(lists.take(np.array([last])))
+            self.rows, self.n_lists = lists.n_candidates - begin, 1
+            if keys is not None:
+                self._keys.append(keys[begin:])
+                keys = keys[:begin]
+            lists = lists.take(np.arange(last))
+        self._next_id = int(lists.ids[-1]) + 1
+        if keys is not None:
+            mask = np.ones(len(keys), bool)
+            longest = int(np.diff(lists.starts).max(initial=0))
+            n_kept = first_of_each(keys, lists.starts, longest, mask)
+            if n_kept < len(keys):
+                lists = replace(lists.keep(mask), dropped=len(keys) - n_kept)
+        if lists.sparse is not None:
+            named = lists.sparse._replace(names=Texts(self._names.strings()))
+            lists = replace(lists, sparse=named if len(named.ids) else None)
+        if lists.phrases is not None and plan.phrases is not None:
+            pairs = Texts(plan.phrases.table.strings())
+            lists = replace(lists, phrases=lists.phrases._replace(names=pairs))
+        if plan.references is not None and plan.references.metric is not None:
+            metric, several = plan.references.metric.name, plan.references.n_references
+            lists = replace(lists, metric=metric, n_references=several)
+        return lists
+
+    def _check_ids(self, raw: RawBlock) -> None:
+        if self.plan.references is not None:  # an id too large makes the next ones look small
+            self.plan.references.check(raw)
+        ids = raw.scratch.ids[: raw.rows]
+        if (falls := np.flatnonzero(np.diff(ids, prepend=self._last_id) < 0)).size:
+            row = int(falls[0])
+            before = ids[row - 1] if row else self._last_id
+            raise InputError(
+                raw.path,
+                raw.line(row),
+                f"lists in the order of their ids, so {before} or more",
+                f"list {ids[row]}",
+            )
+
+    def _check_gaps(self, lists: CandidateLists) -> None:
+        """InputError where an id is left out."""
+        if self.plan.absent == "skip":
+            return
+        ids = np.array(lists.ids, np.int64)
+        gaps = np.flatnonzero(np.diff(ids, prepend=self._next_id - 1) != 1)
+        if len(gaps):
+            i = int(gaps[0])
+            wanted = int(ids[i - 1]) + 1 if i else self._next_id
+            raise InputError(
+                os.fspath(self.plan.paths[self._file_of.get(lists.ids[i], 0)]),
+                lists.place(i),
+                f"list {wanted}, for ids go up by one (--absent skip leaves lists out)",
+                f"list {ids[i]}",
+            )
+
+    def _sparse(self, raw: RawBlock) -> NamedEntries:
+        scratch = raw.scratch
+        named_ptr = scratch.named_ptr[: raw.rows + 1].copy()
+        named = int(named_ptr[-1])
+        numbers = _interned(self._names, raw, named) if named else np.empty(0, np.int32)
+        if self._names.size > len(self._last):
+            room = np.full(2 * self._names.size, -1, np.int64)
+            room[: len(self._last)] = self._last
+            self._last = room
+        _check_names(raw, numbers, self._last, self._seen)
+        return NamedEntries((), named_ptr, numbers, scratch.values[:named].copy())
+
+
+def _keys(raw: RawBlock, dense: np.ndarray, sparse: NamedEntries) -> np.ndarray:
+    """A hash of the words and features of each candidate."""
+    scratch, keys = raw.scratch, np.empty(raw.rows, np.uint64)
+    assert sparse.values is not None
+    with np.errstate(over="ignore"):
+        candidate_keys(
+            *(scratch.word_ptr[: raw.rows + 1], scratch.words, _bits(dense)),
+            *(sparse.indptr, sparse.ids, _bits(sparse.values), keys),
+        )
+    return keys
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    """Bits of float32 numbers, with one zero."""
+    return (values + np.float32(0.0)).view(np.uint32)
+
+
+def _narrow(counts: np.ndarray) -> np.ndarray:
+    """Statistics in as few bytes as hold them."""
+    if counts.dtype.kind == "f":
+        return frozen(counts)
+    large = counts.size and counts.max() > np.iinfo(np.uint8).max
+    return frozen(counts.astype(np.int32 if large else np.uint8))
+
+
+def _texts(raw: RawBlock, begins: np.ndarray, ends: np.ndarray) -> Texts:
+    offsets = np.concatenate([[0], np.cumsum(ends - begins)])
+    return Texts(Strings(frozen(raw.buffer[stretches(begins, ends - begins)]), frozen(offsets)))
+
+
+def _tail_spans(raw: RawBlock) -> tuple[np.ndarray, np.ndarray]:
+    """From behind the bars that follow the score to the end of the line."""
+    begins = raw.scratch.tails[: raw.rows]
+    newlines = np.flatnonzero(raw.buffer == NEWLINE)
+    return begins, newlines[np.searchsorted(newlines, begins)]
+
+
+def _interned(names: StringTable, raw: RawBlock, named: int) -> np.ndarray:
+    scratch = raw.scratch
+    return names.intern_spans(raw.buffer, scratch.name_begins[:named], scratch.name_ends[:named])
+
+
+def _check_names(raw: RawBlock, numbers: np.ndarray, last: np.ndarray, before: int) -> None:
+    """InputError where a line has a sparse name twice; parameters as for `repeated_name`."""
+    scratch = raw.scratch
+    ptr = scratch.named_ptr[: raw.rows + 1]
+    twice = repeated_name(ptr, numbers, last, before)
+    if twice >= 0:
+        row = int(np.searchsorted(ptr, twice, "right")) - 1
+        name = raw.buffer[scratch.name_begins[twice] : scratch.name_ends[twice]]
+        shown = name.tobytes().decode("utf-8", "replace")
+        raise InputError(raw.path, raw.line(row), "every name once in a line", f"{shown}= again")
 
 
 class _Plan:
@@ -217,58 +384,41 @@ class _Plan:
         self,
         paths: Any,
         refs: Any,
-        metric: Any,
-        texts: Any,
-        source: Any,
-        phrases: Any,
-        dedup: Any,
-        absent: Any,
-        tails: Any,
+        metric: ListMetric | None = None,
+        texts: bool = False,
+        derivations: bool = False,
+        source: Path | None = None,
+        phrases: bool = False,
+        dedup: str = "first",
+        absent: str = "raise",
+        on_error: str = "raise",
+        report: ReadReport | None = None,
     ) -> None:
         self.paths = _several(paths, "paths")
         self.name = ", ".join(os.fspath(path) for path in self.paths)
+        check_on_error(on_error)
+        self.skip, self.report = on_error == "skip", report or ReadReport()
         _check_word("dedup", dedup, ("first", "none"))
         _check_word("absent", absent, ("raise", "skip"))
-        if (refs is None) != (metric is None):
-            have, lack = ("refs", "metric") if metric is None else ("metric", "refs")
+        if refs is None and metric is not None:
             raise HopefearError(
-                f"{have} without {lack}: a metric counts candidates against references; give both, "
-                "or neither"
+                "metric without refs: a metric counts candidates against references; give both"
             )
         if phrases and source is None:
             raise HopefearError(
                 "phrases needs source: phrase pairs are positions in the sentences that were "
                 "translated; give their file"
             )
-        self.texts, self.tails, self.dedup, self.absent = texts, tails, dedup, absent
+        self.texts, self.derivations, self.absent = texts, derivations, absent
+        self.dedup = dedup == "first"
         files: list[Sentences] = []
         if refs is not None:
             files = parallel_sentences(refs)
         self.references = References(files, metric) if files else None
-        self.source = read_sentences(source) if phrases else None
+        self.source = read_sentences(source) if phrases and source is not None else None
         if files and self.source is not None:
             check_parallel([files[0], self.source])
         self.phrases = None if self.source is None else PhraseReader(self.source)
-
-    def gatherer(self, names: StringTable) -> Gatherer:
-        first = self.dedup == "first"
-        return Gatherer(self.references, self.phrases, self.texts, first, names, self.tails)
-
-    def check_gaps(self, lists: TuningLists, following: int) -> None:
-        """InputError where an id is left out; ``following`` is the one to come first."""
-        if self.absent == "skip":
-            return
-        gaps = np.flatnonzero(np.diff(lists.ids, prepend=following - 1) != 1)
-        if len(gaps):
-            i = int(gaps[0])
-            wanted = int(lists.ids[i - 1]) + 1 if i else following
-            assert lists.lines is not None and lists.files is not None
-            raise InputError(
-                os.fspath(self.paths[int(lists.files[i])]),
-                int(lists.lines[i]),
-                f"list {wanted}, for ids go up by one (--absent skip leaves lists out)",
-                f"list {lists.ids[i]}",
-            )
 
     def check_end(self, following: int) -> None:
         """InputError where references are left over."""

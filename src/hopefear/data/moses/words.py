@@ -222,11 +222,13 @@ def blank_size(text, i):
 
 
 class References:
-    """References of all lists, and the metric that compares candidates with them."""
+    """References of all lists, and the metric that compares candidates with them, if any."""
 
-    def __init__(self, files: Sequence[Sentences], metric: ListMetric) -> None:
+    def __init__(self, files: Sequence[Sentences], metric: ListMetric | None) -> None:
         self.metric, self.name, self.size = metric, files[0].name, files[0].size
         self.n_references = len(files)
+        if metric is None:  # references are only looked for
+            return
         if not metric.counts_words:
             self.lines = list(zip(*(file.lines() for file in files), strict=True))
             return
@@ -239,6 +241,7 @@ class References:
 
     def counts(self, raw: RawBlock) -> np.ndarray:
         """Statistics of the candidates of a block, which `check` has seen."""
+        assert self.metric is not None
         scratch, rows = raw.scratch, raw.rows
         ids, ptr = scratch.ids[:rows], scratch.word_ptr[: rows + 1]
         if not self.metric.counts_words:

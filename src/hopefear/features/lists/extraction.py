@@ -20,7 +20,7 @@ from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import find_numbered_slot
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.brackets import Trees
-from hopefear.features.lists.keyed import (
+from hopefear.features.lists.numbering import (
     SCORE,
     Keyed,
     Relative,
@@ -228,11 +228,17 @@ class Extraction:
     def extract(self, block: Any) -> Relative:
         """Features of a block of lists, relative within each."""
         parts: list[Keyed] = []
-        if self.named and block.named is not None:
-            used = used_ids(block.named.ids)
-            keys = keys_of(block.named.names[i] for i in used.tolist())
-            entries = keys[np.searchsorted(used, block.named.ids)]
-            parts.append(Keyed(block.named.indptr, entries, block.named.values))
+        if self.named and block.layout:
+            n, width = block.dense.shape
+            keys = np.tile(keys_of(block.names), n)
+            values = block.dense.ravel().astype(np.float64)
+            parts.append(Keyed(np.arange(n + 1) * width, keys, values))
+        if self.named and block.sparse is not None:
+            used = used_ids(block.sparse.ids)
+            keys = keys_of(block.sparse.names[i] for i in used.tolist())
+            entries = keys[np.searchsorted(used, block.sparse.ids)]
+            values = block.sparse.values.astype(np.float64, copy=False)
+            parts.append(Keyed(block.sparse.indptr, entries, values))
         if self.score:
             parts.append(score_keys(block.scores))
         if self.trees is not None:
@@ -249,10 +255,11 @@ class Extraction:
     def names(self, block: Any, wanted: np.ndarray) -> dict[int, str]:
         """Names of keys that occur in a block."""
         texts: dict[int, str] = {}
-        if self.named and block.named is not None:
-            for i in used_ids(block.named.ids).tolist():
-                name = block.named.names[i]
-                texts[key_of(name)] = name
+        if self.named:
+            names = list(block.names)
+            if block.sparse is not None:
+                names += [block.sparse.names[i] for i in used_ids(block.sparse.ids).tolist()]
+            texts |= zip(map(key_of, names), names, strict=True)
         texts[key_of(SCORE)] = SCORE
         if self.trees is not None:
             texts |= tree_names(self._trees(block), self.trees, wanted)

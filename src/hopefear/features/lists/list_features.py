@@ -11,7 +11,7 @@ from hopefear.core.arrays import Strings, column_in_range, frozen, only_these, v
 from hopefear.core.hashing import KeyTable
 from hopefear.errors import ModelError
 from hopefear.features.lists.extraction import Extraction
-from hopefear.features.lists.keyed import Numbered, joined, numbered, pruned
+from hopefear.features.lists.numbering import SHORT, Numbered, joined, numbered, pruned
 
 
 class ListFeatures:
@@ -81,7 +81,7 @@ class ListFeatures:
 
 
 class ListNumbering:
-    """Numbers the features of blocks of lists as they come; at the end it drops the rare ones.
+    """Numbers the features of blocks of lists as they come, and leaves out rare ones.
 
     Parameters
     ----------
@@ -95,25 +95,27 @@ class ListNumbering:
         self.extraction, self.min_count = extraction, min_count
         self._table = KeyTable()
         self._names: dict[int, str] = {}
-        # Features of each block in numbers of first appearance, and where its lists start.
-        self._blocks: list[tuple[Numbered, np.ndarray]] = []
+        self._blocks: list[tuple[np.ndarray, Numbered]] = []  # with the starts of their lists
 
     def add(self, block: Any) -> None:
-        """Numbers the features of a block."""
+        """Extracts the features of a block and numbers them by first appearance."""
         keyed = self.extraction.extract(block)
         before = self._table.size
         rare = self._table.seen < self.min_count
-        numbers = self._table.count(keyed.keys)
-        self._blocks.append((numbered(keyed, numbers), block.starts))
+        result = numbered(keyed, self._table.count(keyed.keys))
         now = self._table.seen >= self.min_count  # names are asked for when a feature is in
         now[:before] &= rare
         wanted = np.sort(self._table.keys[now])
         if wanted.size:
             names = self.extraction.names(block, wanted)
             self._names |= {key: names[key] for key in wanted.tolist()}
+        # Most features turn out to be rare, so that columns of 16 bits save a lot until then.
+        if np.diff(keyed.scopes).max(initial=0) <= SHORT:
+            result = result._replace(columns=result.columns.astype(np.uint16))
+        self._blocks.append((block.starts, result))
 
     def finish(self) -> tuple[ListFeatures, Numbered]:
-        """Returns the feature map, and the features of all blocks; no more blocks follow."""
+        """Returns the feature map and the features of all blocks; no more blocks may come."""
         frequent = np.flatnonzero(self._table.seen >= self.min_count)
         new = np.full(self._table.size, -1, np.int32)
         new[frequent] = np.arange(len(frequent), dtype=np.int32)
@@ -122,9 +124,9 @@ class ListNumbering:
         self._table = KeyTable()  # room for what follows
         features = ListFeatures(self.extraction, keys, names)
         features.seen = len(new)
+        blocks: list[Numbered] = []
         self._blocks.reverse()  # so that each is freed when its features have been selected
-        selected = []
         while self._blocks:
-            block, starts = self._blocks.pop()
-            selected.append(pruned(block, starts, new))
-        return features, joined(selected)
+            starts, block = self._blocks.pop()
+            blocks.append(pruned(block, starts, new))
+        return features, joined(blocks)

@@ -12,7 +12,7 @@ from hopefear.core.arrays import frozen
 from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import mix, pair_slot
 from hopefear.features.brackets import TreeRows, Trees
-from hopefear.features.lists.keyed import Keyed
+from hopefear.features.lists.numbering import Keyed
 from hopefear.features.trees.families import KINDS, TreeFamilies
 from hopefear.features.trees.kernels import (
     child_ngrams,

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from hopefear.core.arrays import frozen
-from hopefear.data.lists.candidates import CandidateLists, NamedValues
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.files import read_lists
-from hopefear.data.lists.input import Names, finite, number_wanted
-from hopefear.data.lists.trees import TreeTextError, gold_text, parse_trees
-from hopefear.data.numbers import LARGEST
+from hopefear.data.lists.objects import RECORD, ListBuilder, outer, trees_of
+from hopefear.data.lists.trees import gold_text
 from hopefear.errors import HopefearError
-from hopefear.features.brackets import Trees, bracket_counts
+from hopefear.features.brackets import bracket_counts
 from hopefear.metrics.lists import ListMetric, Parseval, metric_named
 from hopefear.tasks.estimator import sample_weights
-
-# What a candidate may hold where it is more than its features.
-RECORD = ("features", "score", "logprob", "cost", "text", "tree", "derivation")
 
 
 @dataclass(frozen=True)
@@ -42,7 +35,7 @@ class ListReader:
     >>> lists = [[{"lm": -1.5, "long": True}, {"lm": -2.0}]]
     >>> reader = ListReader.of(lists)
     >>> block = reader.read(lists, [[0.0, 1.0]])
-    >>> reader.records, block.named.names, block.named.values.tolist()
+    >>> reader.records, block.sparse.names, block.sparse.values.tolist()
     (False, ['lm', 'long'], [-1.5, 1.0, -2.0])
     """
 
@@ -51,7 +44,7 @@ class ListReader:
     @classmethod
     def of(cls, X: Any) -> ListReader:
         """The reader for lists such as these."""
-        items = (item for items in _outer(X) for item in _plain_items(items))
+        items = (item for items in outer(X) for item in _plain_items(items))
         dicts = [set(item) for item in items if isinstance(item, Mapping) and item]
         return cls(bool(dicts) and all(keys <= set(RECORD) for keys in dicts))
 
@@ -69,17 +62,10 @@ class ListReader:
         ``metric`` names what makes the costs; without ``judged`` they are not looked at.
         """
         records = (ListReader.of(X) if self.records is None else self).records
-        lists = _Lists(bool(records), judged)
-        for i, items in enumerate(_outer(X)):
-            lists.add(i, items)
-        block = lists.block()
+        builder = ListBuilder(RECORD if records else (), judged)
+        builder.add_all(X)
+        block = builder.lists()
         return weighted(judged_by(block, y, metric) if judged else block, weights)
-
-
-def _outer(X: Any) -> Iterable[Any]:
-    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
-        raise HopefearError(f"expected lists of candidates, found {X!r:.60}")
-    return X
 
 
 def _plain_items(items: Any) -> Sequence[Any]:
@@ -87,151 +73,6 @@ def _plain_items(items: Any) -> Sequence[Any]:
     if isinstance(items, Mapping):
         items = items.get("candidates", ())
     return items if isinstance(items, list | tuple) else ()
-
-
-class _Lists:
-    """Arrays of lists in the making."""
-
-    def __init__(self, records: bool, judged: bool) -> None:
-        self.records, self.judged = records, judged
-        self.names = Names()
-        self.ends: list[int] = []
-        self.indptr: list[int] = [0]
-        self.ids: list[int] = []
-        self.values: list[float] = []
-        self.scores: list[float] = []
-        self.costs: list[float] = []
-        self.texts: list[str] = []
-        self.derivations: list[str | None] = []
-        self.trees = 0
-        self.labels: list[str] = []
-        self.references: list[list[str]] = []
-
-    def add(self, i: int, items: Any) -> None:
-        """Take in list ``i``."""
-        self.labels.append(str(i))
-        if isinstance(items, Mapping):
-            self.labels[-1] = str(items.get("id", i))
-            texts = items.get("references", items.get("reference", items.get("gold")))
-            if texts is not None and self.judged:
-                self.references.append([texts] if isinstance(texts, str) else list(texts))
-            items = items.get("candidates")
-        before = len(self.scores)
-        if sparse.issparse(items) or (isinstance(items, np.ndarray) and items.ndim == 2):
-            self._rows(i, items)
-        elif isinstance(items, list | tuple):
-            for c, item in enumerate(items):
-                self._candidate(f"list {i}, candidate {c}", item)
-        else:
-            raise HopefearError(
-                f"list {i}: expected a list of candidates or a matrix with a row for each, found "
-                f"{items!r:.60}"
-            )
-        if len(self.scores) == before:
-            raise HopefearError(f"list {i} has no candidates; leave it out")
-        self.ends.append(len(self.scores))
-
-    def block(self) -> CandidateLists:
-        """The lists."""
-        n = len(self.scores)
-        if self.costs and len(self.costs) != n:
-            raise HopefearError(
-                f"{len(self.costs)} of {n} candidates have a cost; give it to all or to none"
-            )
-        if self.references and len(self.references) != len(self.ends):
-            raise HopefearError("some lists have a reference and some have none; give all or none")
-        if self.trees not in (0, n):
-            raise HopefearError(
-                f"{self.trees} of {n} candidates are trees; give trees to all or to none"
-            )
-        named = NamedValues(
-            self.names.order,
-            frozen(np.array(self.indptr, np.int64)),
-            frozen(np.array(self.ids, np.int32)),
-            frozen(np.array(self.values, np.float64)),
-        )
-        return CandidateLists(
-            self.labels,
-            frozen(np.array([0, *self.ends], np.int64)),
-            self.texts,
-            frozen(np.array(self.scores, np.float64)),
-            frozen(np.array(self.costs, np.float64)) if self.costs else None,
-            references=self.references or None,
-            named=named,
-            trees=_parsed(self.texts, self._place) if self.trees else None,
-            derivations=self.derivations if any(self.derivations) else None,
-        )
-
-    def _place(self, k: int) -> str:
-        """Where candidate ``k`` of all stands."""
-        i = bisect_right(self.ends, k)
-        return f"list {i}, candidate {k - ([0, *self.ends][i])}"
-
-    def _candidate(self, where: str, item: Any) -> None:
-        if not isinstance(item, Mapping):
-            raise HopefearError(f"{where}: expected a dict, found {item!r:.60}")
-        features, score, text, derivation = item, 0.0, "", None
-        if self.records:
-            if strange := sorted(map(str, set(item) - set(RECORD))):
-                raise HopefearError(
-                    f"{where}: no key {strange[0]!r}; a candidate has {', '.join(RECORD)}, and "
-                    "what tells it from others is among its features"
-                )
-            features = item.get("features") or {}
-            if not isinstance(features, Mapping):
-                raise HopefearError(f"{where}: expected features in a dict, found {features!r:.60}")
-            score = _number(where, "score", item.get("score", item.get("logprob", 0.0)))
-            text = item.get("tree", item.get("text", ""))
-            if not isinstance(text, str):
-                raise HopefearError(f"{where}: expected a text, found {text!r:.60}")
-            self.trees += "tree" in item
-            derivation = item.get("derivation")
-            if derivation is not None and not isinstance(derivation, str):
-                raise HopefearError(
-                    f"{where}: expected a string as derivation, found {derivation!r:.60}"
-                )
-            if self.judged and item.get("cost") is not None:
-                self.costs.append(_number(where, "cost", item["cost"]))
-        for name, value in features.items():
-            if not isinstance(name, str):
-                raise HopefearError(f"{where}: names of features are strings, not {name!r:.60}")
-            if isinstance(value, str):
-                name, value = f"{name}={value}", 1.0
-            self.ids.append(self.names[name])
-            self.values.append(_number(where, f"feature {name!r}", value))
-        self._close(score, text, derivation)
-
-    def _rows(self, i: int, rows: Any) -> None:
-        """A matrix: a row for each candidate, features are named by their columns."""
-        try:
-            table = sparse.csr_matrix(rows, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise HopefearError(f"list {i}: expected numbers in its matrix: {error}") from error
-        table.sum_duplicates()
-        good = np.abs(table.data) <= LARGEST  # no infinity, and no comparison with NaN, is
-        if not good.all():
-            c = int(np.searchsorted(table.indptr, np.argmin(good), "right")) - 1
-            raise HopefearError(
-                f"list {i}, candidate {c}: a feature is not a finite number of at most 1e15 in size"
-            )
-        names = [self.names[str(j)] for j in table.indices.tolist()]
-        data = table.data.tolist()
-        for c in range(table.shape[0]):
-            self.ids += names[table.indptr[c] : table.indptr[c + 1]]
-            self.values += data[table.indptr[c] : table.indptr[c + 1]]
-            self._close(0.0, "")
-
-    def _close(self, score: float, text: str, derivation: str | None = None) -> None:
-        self.indptr.append(len(self.ids))
-        self.scores.append(score)
-        self.texts.append(text)
-        self.derivations.append(derivation)
-
-
-def _number(where: str, what: str, value: Any) -> float:
-    if isinstance(value, Real | np.bool_) and finite([value]):
-        return float(value)
-    raise HopefearError(f"{where}: {what} must be {number_wanted(value)}, not {value!r:.60}")
 
 
 def weighted(block: CandidateLists, weights: Any) -> CandidateLists:
@@ -258,7 +99,10 @@ def judged_by(block: CandidateLists, y: Any, metric: str | None = None) -> Candi
             i = texts.index(False)
             raise HopefearError(f"y[{i}] is no text, but others are; give texts or costs for all")
         references = [[one] if isinstance(one, str) else list(one) for one in y]
-        return _counted(replace(block, references=references, costs=None, counts=None))
+        several = set(map(len, references))
+        n = several.pop() if len(several) == 1 else -1
+        block = replace(block, references=references, n_references=n, costs=None, counts=None)
+        return _counted(block)
     lengths = np.diff(block.starts)
     costs = []
     for i, one in enumerate(y):
@@ -292,21 +136,10 @@ def _counted(block: CandidateLists) -> CandidateLists:
         return block
     firsts = [block.texts[c] for c in block.starts[:-1].tolist()]
     texts = [gold_text(gold[0], one) for gold, one in zip(block.references, firsts, strict=True)]
-    golds = _parsed(texts, lambda t: f"the gold tree of list {t}")
+    golds = trees_of(texts, lambda t: f"the gold tree of list {t}")
     of = np.repeat(np.arange(len(block)), np.diff(block.starts))
     counts = bracket_counts(golds, block.trees, of)
     return replace(block, counts=counts, costs=Parseval().costs(counts), metric="parseval")
-
-
-def _parsed(texts: Sequence[str], where: Callable[[int], str]) -> Trees:
-    """Trees of bracketed texts; ``where`` says where each of them stands."""
-    try:
-        return parse_trees(texts)
-    except TreeTextError as error:
-        raise HopefearError(
-            f"{where(error.tree)}: expected {error.expected} (character {error.character}: "
-            f"{error.found[:30]!r})"
-        ) from None
 
 
 def blocks_of(

@@ -48,5 +48,5 @@ def score_names(metric: ListMetric, data: ListDataset) -> tuple[str, ...]:
 def limits(data: ListDataset, metric: ListMetric) -> dict[str, float]:
     """Returns the main score of the generator's first choices and of the oracle."""
     rows, main = data.rows, metric.main
-    choices = {"baseline": data.first, "oracle": np.asarray(rows.oracles, np.int64)}
+    choices = {"baseline": data.first_choices, "oracle": np.asarray(rows.oracles, np.int64)}
     return {f"{who}_{main}": scores(data, best, metric)[main] for who, best in choices.items()}

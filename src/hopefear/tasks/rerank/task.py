@@ -12,7 +12,7 @@ import numpy as np
 from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each
+from hopefear.data.lists.dataset import Blocks, DatasetBuilder, ListDataset, each
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListNumbering
@@ -36,7 +36,6 @@ EPOCHS = 5
 # What "auto" features are, and the fewest lists a feature must tell apart: of trees, of others.
 TREE_FEATURES, TREE_COUNT = "rich,consensus", 5
 OTHER_FEATURES, OTHER_COUNT = "named,score", 1
-NO_LISTS = "there are no lists to learn from"
 
 
 @dataclass(frozen=True)
@@ -186,23 +185,23 @@ def dataset(
     13
     """
     judge = metric_named(metric) if isinstance(metric, str) else metric
-    gathered = Gathered(baseline, oracle, judge)
+    builder = DatasetBuilder(baseline, oracle, judge)
     numbering: ListNumbering | None = None
     for block in each(blocks):
-        judged = gathered.add(block)
+        judged = builder.add(block)
         if numbering is None:
             extraction, count = chosen(features, block, min_count)
             score = extraction.score and baseline == "feature"
             numbering = ListNumbering(replace(extraction, score=score), count)
         numbering.add(judged)
     if numbering is None:
-        raise HopefearError(NO_LISTS)
+        raise HopefearError("there are no lists to learn from")
     feature_map, numbered = numbering.finish()
-    return teaching(gathered.dataset(numbered, feature_map))
+    return teaching(builder.dataset(numbered, feature_map))
 
 
 def teaching(data: ListDataset) -> ListDataset:
-    """The data with the weight 0 for lists that teach nothing."""
+    """Returns the data with the weight 0 for lists that teach nothing."""
     idle = idle_lists(data)
     if not idle.any():
         return data
@@ -282,13 +281,11 @@ def evaluate(
     model : RerankModel
         What chooses.
     lists : CandidateLists, several, or ListDataset
-        Lists with costs, or with references. In a ListDataset the first candidate is the
-        generator's.
+        Lists with costs, or with references.
     samples, seed : int
         Resamples behind bounds and p-values.
     """
-    ready, noting = isinstance(lists, ListDataset), Noting()
-    data = model.encode(lists if isinstance(lists, ListDataset) else noting(lists), judged=True)
+    data = model.encode(lists, judged=True)
     rows, ranker = data.rows, model.ranker()
     points = ranker.scores(rows)
     return evaluate_lists(
@@ -297,9 +294,9 @@ def evaluate(
         rows.starts,
         ranker.predict(rows, points),
         rows.costs,
-        scores=None if ready else noting.scores,
+        scores=data.scores,
         model_scores=points,
-        n_references=noting.n_references,
+        n_references=data.n_references,
         samples=samples,
         seed=seed,
     )

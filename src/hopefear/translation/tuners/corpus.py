@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hopefear.core.component import kernel
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import cheapest
-from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu, ListMetric
 from hopefear.metrics.lists.bleu import ORDERS
@@ -143,7 +143,7 @@ def spread_within(values: np.ndarray, starts: np.ndarray) -> float:
 _ROUNDS = 10
 
 
-def oracle_choice(lists: TuningLists, metric: ListMetric) -> np.ndarray:
+def oracle_choice(lists: CandidateLists, metric: ListMetric) -> np.ndarray:
     """Position of a candidate of each list (int64) that together score high.
 
     Starts from the candidate of lowest cost of each list and exchanges one at a time while that

@@ -249,13 +249,17 @@ def by_candidate(found, used, start, count, out):
     indptr[start] = base
 
 
+# Features of a list that positions of 16 bits reach.
+SHORT = 1 << 16
+
+
 class Numbered(NamedTuple):
     """Features of lists by number; list i has ``features[scopes[i]:scopes[i + 1]]``."""
 
     scopes: np.ndarray  # int64[lists + 1]
     features: np.ndarray  # int32
     indptr: np.ndarray  # int64[candidates + 1]
-    columns: np.ndarray  # int32
+    columns: np.ndarray  # int32, or uint16 where no list has over 65,536 features
     values: np.ndarray  # float32
 
 
@@ -266,6 +270,7 @@ def numbered(block: Relative, numbers: np.ndarray) -> Numbered:
 
 def pruned(block: Numbered, starts: np.ndarray, new: np.ndarray) -> Numbered:
     """The block in other numbers: feature k becomes ``new[k]`` and goes where that is negative."""
+    block = block._replace(columns=block.columns.astype(np.int32, copy=False))
     scopes, indptr = np.zeros_like(block.scopes), np.zeros_like(block.indptr)
     features, columns = block.features.copy(), block.columns.copy()
     values = block.values.copy()
@@ -273,8 +278,13 @@ def pruned(block: Numbered, starts: np.ndarray, new: np.ndarray) -> Numbered:
     fresh = np.zeros(most, np.int32)
     _prune(block, starts, new, fresh, Numbered(scopes, features, indptr, columns, values))
     kept, used = int(scopes[-1]), int(indptr[-1])
+    short = np.diff(scopes).max(initial=0) <= SHORT
     return Numbered(
-        scopes, features[:kept].copy(), indptr, columns[:used].copy(), values[:used].copy()
+        scopes,
+        features[:kept].copy(),
+        indptr,
+        columns[:used].astype(np.uint16 if short else np.int32),
+        values[:used].copy(),
     )
 
 
@@ -348,7 +358,7 @@ def joined(blocks: list[Numbered]) -> Numbered:
         np.zeros(lists, np.int64),
         np.empty(sum(len(b.features) for b in blocks), np.int32),
         np.zeros(candidates, np.int64),
-        np.empty(sum(len(b.columns) for b in blocks), np.int32),
+        np.empty(sum(len(b.columns) for b in blocks), _columns_type(blocks)),
         np.empty(sum(len(b.values) for b in blocks), np.float32),
     )
     i = c = k = e = 0
@@ -363,3 +373,7 @@ def joined(blocks: list[Numbered]) -> Numbered:
         i, c = i + len(block.scopes) - 1, c + len(block.indptr) - 1
         k, e = k + len(block.features), e + len(block.columns)
     return out
+
+
+def _columns_type(blocks: list[Numbered]) -> np.dtype:
+    return np.result_type(np.uint16, *(block.columns.dtype for block in blocks))
