@@ -84,7 +84,7 @@ class Serving:
         raise AssertionError(f"{words!r} was not said: {self.lines}")
 
     def link(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), 20)
+        return socket.create_connection(("127.0.0.1", self.port), 60)
 
     def request(self, path: str, body: bytes, *more: str) -> bytes:
         lines = [f"POST {path} HTTP/1.1", f"host: localhost:{self.port}", *more]
