@@ -115,11 +115,11 @@ class ListDataset:
 
     @property
     def first_choices(self) -> np.ndarray:
-        """Position in each list of the candidate that the generator scores best (int64)."""
+        """Position in each list of the generator's best candidate (int64)."""
         return cheapest(-self.scores, self.rows.starts).astype(np.int64)
 
     def spans(self, begin: int, end: int) -> Spans:
-        """Which stretch of each array the lists from ``begin`` to ``end`` take."""
+        """Returns which stretch of each array the lists from ``begin`` to ``end`` take."""
         rows, some = self.rows, (begin, end)
         candidates = int(rows.starts[begin]), int(rows.starts[end])
         features = int(rows.scopes[begin]), int(rows.scopes[end])
@@ -159,7 +159,7 @@ class ListDataset:
             raise HopefearError(f"{source}: {candidates} candidates need as many rows of counts")
 
     def _check_entries(self) -> None:
-        """The same for the long arrays."""
+        """Refuses numbers of the long arrays that lie outside of theirs."""
         rows, source = self.rows, self.source
         after = None if self.features is None else self.features.size
         check_range(rows.features, "features", 0, after, source)
@@ -177,7 +177,7 @@ class ListDataset:
         return rows_digest([self.metric], self.rows, None)
 
     def take(self, which: Sequence[int] | np.ndarray) -> ListDataset:
-        """The lists of these numbers, in this order."""
+        """Returns the lists of these numbers, in this order."""
         which = np.asarray(which, np.int64)
         rows = self.rows
         starts, candidates = gathered(rows.starts, which)
@@ -206,7 +206,7 @@ class ListDataset:
         )
 
     def replaced(self, **arrays: Any) -> ListDataset:
-        """The same lists with other weights, costs, oracles or offsets."""
+        """Returns the same lists with other weights, costs, oracles or offsets."""
         changed = copy.copy(self)
         changed.__dict__.pop("digest", None)
         types = dict(zip(ListRows._fields, _dtypes(self.rows), strict=True))
@@ -238,7 +238,7 @@ def check_finite(rows: ListRows, names: Sequence[str], source: str) -> None:
 
 @kernel
 def columns_fit(starts, scopes, indptr, columns):
-    """Whether every column is a feature of its list."""
+    """Returns whether every column is a feature of its list."""
     for i in range(starts.size - 1):
         room = scopes[i + 1] - scopes[i]
         for e in range(indptr[starts[i]], indptr[starts[i + 1]]):
@@ -248,7 +248,7 @@ def columns_fit(starts, scopes, indptr, columns):
 
 
 def cheapest(costs: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Position in each list of the lowest cost; of equal ones the first (int32).
+    """Returns the position in each list of the lowest cost; of equal ones the first (int32).
 
     >>> cheapest(np.array([2.0, 1.0, 1.0, 5.0]), np.array([0, 3, 4])).tolist()
     [1, 0]
@@ -267,7 +267,7 @@ Blocks = CandidateLists | Iterable[CandidateLists]
 
 
 def each(blocks: Blocks) -> Iterator[CandidateLists]:
-    """Blocks one after the other; one by itself will do."""
+    """Yields the blocks, or the only one."""
     if isinstance(blocks, CandidateLists):
         yield blocks
     else:
@@ -283,7 +283,7 @@ def encoded(
     metric: TextMetric | None = None,
     judged: bool = True,
 ) -> ListDataset:
-    """Lists in the features of a map; unknown ones are left out.
+    """Encodes lists in the features of a map; unknown ones are left out.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def encoded(
 
 
 class DatasetBuilder:
-    """All about lists but their features, block after block."""
+    """Everything about lists but their features, gathered block by block."""
 
     def __init__(
         self, baseline: str, oracle: str, metric: TextMetric | None, judged: bool = True
@@ -322,7 +322,7 @@ class DatasetBuilder:
         self._ids: list[str] = []
 
     def add(self, block: CandidateLists) -> CandidateLists:
-        """Note a block; returns it with costs."""
+        """Takes a block; returns it with costs."""
         if self.baseline != "none":
             check_score_name(block)
         self._references.add(block.n_references)
@@ -341,7 +341,7 @@ class DatasetBuilder:
         return block
 
     def dataset(self, numbered: Numbered, features: Any) -> ListDataset:
-        """Everything put together."""
+        """Returns the dataset of all blocks."""
         check_one_metric(self.names, self.source)
         starts = np.concatenate([[0], np.cumsum(_joined(self._lengths, np.int64))])
         scores, costs = _joined(self._scores), _joined(self._costs)
@@ -377,7 +377,7 @@ def _joined(parts: list[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
 
 
 def judged(block: CandidateLists, metric: TextMetric | None = None) -> CandidateLists:
-    """The block with a cost for every candidate.
+    """Returns the block with a cost for every candidate.
 
     Parameters
     ----------
@@ -406,7 +406,7 @@ def judged(block: CandidateLists, metric: TextMetric | None = None) -> Candidate
 def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
     shown = f" (such as list {block.ids[0]!r:.60})" if len(block) else ""
     return UnjudgedError(
-        block.source, block.place(0) if len(block) else 0, f"{expected}{shown}; there are none"
+        block.source, block.line_of(0) if len(block) else 0, f"{expected}{shown}; there are none"
     )
 
 
@@ -438,7 +438,7 @@ def check_choice(what: str, found: str, known: tuple[str, ...]) -> None:
 
 
 def fixed_scores(scores: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Scores relative to the best of each list, so that single precision is enough for them.
+    """Returns scores relative to the best of each list, for which single precision is enough.
 
     >>> fixed_scores(np.array([-1e9, -1e9 - 1, 3.0]), np.array([0, 2, 3])).tolist()
     [0.0, -1.0, 0.0]
@@ -451,7 +451,7 @@ def fixed_scores(scores: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def oracles(
     costs: np.ndarray, scores: np.ndarray, starts: np.ndarray, rule: str = "first"
 ) -> np.ndarray:
-    """Position in each list of the candidate to learn: the cheapest.
+    """Returns the position in each list of the candidate to learn: the cheapest.
 
     Parameters
     ----------
