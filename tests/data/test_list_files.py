@@ -80,7 +80,7 @@ def test_generic_lists(tmp_path):
     assert lists.sparse.indptr.tolist() == [0, 4, 4, 5]
     assert lists.sparse.ids.tolist() == [0, 1, 2, 3, 3]
     assert lists.sparse.values.tolist() == [-1.5, 1.0, 1.0, 2.0, 1.0]
-    assert (lists.source, [lists.place(0), lists.place(1)]) == (str(path), [1, 3])
+    assert (lists.source, [lists.line_of(0), lists.line_of(1)]) == (str(path), [1, 3])
     assert lists.trees is None and lists.counts is None
 
 

@@ -78,7 +78,7 @@ class TuningFeatures:
     def encode(
         self, lists: CandidateLists, metric: ListMetric, offsets: np.ndarray | None = None
     ) -> ListDataset:
-        """Lists in these features; what has no number here is left out.
+        """Encodes lists in these features; what has no number here is left out.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ def learned(
     min_count: int = 1,
     offsets: np.ndarray | None = None,
 ) -> ListDataset:
-    """Lists in the features that they have themselves.
+    """Encodes lists in the features that they have themselves.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ PATH = (str, os.PathLike)
 
 
 def tuning_metric(metric: str | ListMetric = "bleu") -> ListMetric:
-    """The metric meant, of text that is split into words already.
+    """Returns the metric meant, of text that is split into words already.
 
     >>> tuning_metric("bleu").tokenize
     'none'
@@ -48,7 +48,7 @@ def read(
     layout: Layout | None = None,
     **more: Any,
 ) -> CandidateLists:
-    """Read lists and compare their candidates with references.
+    """Reads lists and compares their candidates with references.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def read(
 
 
 def holds_json(path: Path) -> bool:
-    """Whether a file begins as lists in JSON do; what is looked at stays to be read."""
+    """Returns whether a file begins as lists in JSON do; what is looked at stays to be read."""
     lines = (line.strip() for line in Source(path).look())
     return next(filter(None, lines), b"").startswith(b"{")
 
@@ -178,7 +178,7 @@ Reference = str | Sequence[str]
 def counted(
     lists: CandidateLists, references: Iterable[Reference], metric: str | ListMetric = "bleu"
 ) -> CandidateLists:
-    """The lists with counts of their candidates against these references.
+    """Returns the lists with counts of their candidates against these references.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def lists_in_memory(
     layout: Layout | None = None,
     source: str = "memory",
 ) -> CandidateLists:
-    """Lists as tuning wants them, from what programs hold.
+    """Builds lists from what programs hold, dense features apart from sparse ones.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def judged_lists(
     source: Any = None,
     weights: Weights | None = None,
 ) -> CandidateLists:
-    """Lists whose candidates were compared with references.
+    """Reads or builds lists whose candidates are compared with references.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def judged_lists(
 
 
 def plain_lists(nbest: Any, source: Any, weights: Weights, **reading: Any) -> CandidateLists:
-    """Lists to choose from: all candidates, with their texts.
+    """Reads or builds lists to choose from: all candidates, with their texts.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def plain_lists(nbest: Any, source: Any, weights: Weights, **reading: Any) -> Ca
 
 
 def is_files(what: Any) -> bool:
-    """Whether this is a path, or several."""
+    """Returns whether this is a path, or several."""
     if isinstance(what, PATH):
         return True
     return isinstance(what, list | tuple) and bool(what) and all(isinstance(p, PATH) for p in what)

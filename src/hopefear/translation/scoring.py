@@ -18,7 +18,7 @@ from hopefear.translation.weights import Weights
 
 
 def scores(lists: CandidateLists, weights: Weights) -> np.ndarray:
-    """Scores (float64) of all candidates; names that the weights lack count 0.
+    """Returns scores (float64) of all candidates; names that the weights lack count 0.
 
     Features that words tell (:mod:`hopefear.translation.derived`) are made where the weights speak
     of them and the lists have only the words.
@@ -46,17 +46,17 @@ def scores(lists: CandidateLists, weights: Weights) -> np.ndarray:
 
 
 def choice(lists: CandidateLists, weights: Weights) -> np.ndarray:
-    """Position of the best candidate of each list (int64); of equals the first."""
+    """Returns the position of the best candidate of each list (int64); of equals the first."""
     return best(scores(lists, weights), lists)
 
 
 def best(points: np.ndarray, lists: CandidateLists) -> np.ndarray:
-    """Position of the highest number of each list (int64); of equals the first."""
+    """Returns the position of the highest number of each list (int64); of equals the first."""
     return cheapest(-points, lists.starts).astype(np.int64)
 
 
 def with_scores(lists: CandidateLists, added: Mapping[str, Weights]) -> CandidateLists:
-    """The lists with one dense feature more for each of these weights: the score under them.
+    """Adds a dense feature for each of these weights: the score under them.
 
     So a model of millions of features, learned elsewhere, becomes one feature that is tuned with
     the others.
@@ -105,7 +105,7 @@ def without_scores(weights: Weights, added: Mapping[str, Weights]) -> Weights:
 
 
 def values_by_id(names: Sequence[str], weights: Mapping[str, float]) -> np.ndarray:
-    """A weight (float64) for every name; 0 where there is none."""
+    """Returns a weight (float64) for every name; 0 where there is none."""
     table = StringTable.of(Strings.pack(weights))
     places = table.find(packed(names))
     values = np.append(np.fromiter(weights.values(), np.float64, len(weights)), 0.0)

@@ -55,7 +55,7 @@ def _reasons(
     lists, places = seen_by_model(block, reading_of(model)["dedup"])
     data = model.encode(lists)
     for i, (name, start) in enumerate(zip(lists.ids, lists.starts.tolist(), strict=False)):
-        place: dict[str, Any] = {"list": name, "line": block.place(i)}
+        place: dict[str, Any] = {"list": name, "line": block.line_of(i)}
         if lists.starts[i + 1] - start < 2:
             yield told(f"list {name}", place, "one candidate, which beats no other", args)
             continue
@@ -151,7 +151,7 @@ def explanation(model: RerankModel, args: argparse.Namespace) -> dict[str, Any]:
     reason = model.explain(data, 0, one, other).facts(args.top)
     return {
         "list": block.ids[i],
-        "line": block.place(i),
+        "line": block.line_of(i),
         "candidates": [
             {
                 "position": int(places[c]),

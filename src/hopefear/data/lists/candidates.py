@@ -126,7 +126,7 @@ class CandidateLists:
         """Names of the dense features: ``LM0``, or ``TM0.0``, ``TM0.1`` … where it has several."""
         return dense_names(self.layout)
 
-    def place(self, i: int) -> int:
+    def line_of(self, i: int) -> int:
         """Returns the line of list ``i``; its number, from 1, where lines are not known."""
         return int(self.lines[i]) if self.lines is not None else i + 1
 

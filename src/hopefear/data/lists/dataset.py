@@ -113,7 +113,7 @@ class ListDataset:
 
     @property
     def first_choices(self) -> np.ndarray:
-        """Position in each list of the candidate that the generator scores best (int64)."""
+        """Position in each list of the generator's best candidate (int64)."""
         return cheapest(-self.scores, self.rows.starts).astype(np.int64)
 
     def __repr__(self) -> str:
@@ -148,7 +148,7 @@ class ListDataset:
             raise HopefearError(f"{source}: {candidates} candidates need as many rows of counts")
 
     def _check_entries(self) -> None:
-        """The same for the long arrays."""
+        """Refuses numbers of the long arrays that lie outside of theirs."""
         rows, source = self.rows, self.source
         after = None if self.features is None else self.features.size
         check_range(rows.features, "features", 0, after, source)
@@ -166,7 +166,7 @@ class ListDataset:
         return rows_digest([self.metric], self.rows)
 
     def take(self, which: Sequence[int] | np.ndarray) -> ListDataset:
-        """The lists of these numbers, in this order."""
+        """Returns the lists of these numbers, in this order."""
         which = np.asarray(which, np.int64)
         rows = self.rows
         starts, candidates = gathered(rows.starts, which)
@@ -195,7 +195,7 @@ class ListDataset:
         )
 
     def replaced(self, **arrays: Any) -> ListDataset:
-        """The same lists with other weights, costs, oracles or offsets."""
+        """Returns the same lists with other weights, costs, oracles or offsets."""
         changed = copy.copy(self)
         changed.__dict__.pop("digest", None)
         types = dict(zip(ListRows._fields, _dtypes(self.rows), strict=True))
@@ -227,7 +227,7 @@ def check_finite(rows: ListRows, names: Sequence[str], source: str) -> None:
 
 @kernel
 def columns_fit(starts, scopes, indptr, columns):
-    """Whether every column is a feature of its list."""
+    """Returns whether every column is a feature of its list."""
     for i in range(starts.size - 1):
         room = scopes[i + 1] - scopes[i]
         for e in range(indptr[starts[i]], indptr[starts[i + 1]]):
@@ -237,7 +237,7 @@ def columns_fit(starts, scopes, indptr, columns):
 
 
 def cheapest(costs: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Position in each list of the lowest cost; of equal ones the first (int32).
+    """Returns the position in each list of the lowest cost; of equal ones the first (int32).
 
     >>> cheapest(np.array([2.0, 1.0, 1.0, 5.0]), np.array([0, 3, 4])).tolist()
     [1, 0]
@@ -256,7 +256,7 @@ Blocks = CandidateLists | Iterable[CandidateLists]
 
 
 def each(blocks: Blocks) -> Iterator[CandidateLists]:
-    """Blocks one after the other; one by itself will do."""
+    """Yields the blocks, or the only one."""
     if isinstance(blocks, CandidateLists):
         yield blocks
     else:
@@ -272,7 +272,7 @@ def encoded(
     metric: ListMetric | None = None,
     judged: bool = True,
 ) -> ListDataset:
-    """Lists in the features of a map; unknown ones are left out.
+    """Encodes lists in the features of a map; unknown ones are left out.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def encoded(
 
 
 class DatasetBuilder:
-    """All about lists but their features, block after block."""
+    """Everything about lists but their features, gathered block by block."""
 
     def __init__(
         self, baseline: str, oracle: str, metric: ListMetric | None, judged: bool = True
@@ -311,7 +311,7 @@ class DatasetBuilder:
         self._ids: list[str] = []
 
     def add(self, block: CandidateLists) -> CandidateLists:
-        """Note a block; returns it with costs."""
+        """Takes a block; returns it with costs."""
         if self.baseline != "none":
             check_score_name(block)
         self._references.add(block.n_references)
@@ -330,7 +330,7 @@ class DatasetBuilder:
         return block
 
     def dataset(self, numbered: Numbered, features: Any) -> ListDataset:
-        """Everything put together."""
+        """Returns the dataset of all blocks."""
         check_one_metric(self.names, self.source)
         starts = np.concatenate([[0], np.cumsum(_joined(self._lengths, np.int64))])
         scores, costs = _joined(self._scores), _joined(self._costs)
@@ -366,7 +366,7 @@ def _joined(parts: list[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
 
 
 def judged(block: CandidateLists, metric: ListMetric | None = None) -> CandidateLists:
-    """The block with a cost for every candidate.
+    """Returns the block with a cost for every candidate.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ def judged(block: CandidateLists, metric: ListMetric | None = None) -> Candidate
 def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
     shown = f" (such as list {block.ids[0]!r:.60})" if len(block) else ""
     return UnjudgedError(
-        block.source, block.place(0) if len(block) else 0, f"{expected}{shown}; there are none"
+        block.source, block.line_of(0) if len(block) else 0, f"{expected}{shown}; there are none"
     )
 
 
@@ -427,7 +427,7 @@ def check_choice(what: str, found: str, known: tuple[str, ...]) -> None:
 
 
 def fixed_scores(scores: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Scores relative to the best of each list, so that single precision is enough for them.
+    """Returns scores relative to the best of each list, for which single precision is enough.
 
     >>> fixed_scores(np.array([-1e9, -1e9 - 1, 3.0]), np.array([0, 2, 3])).tolist()
     [0.0, -1.0, 0.0]
@@ -440,7 +440,7 @@ def fixed_scores(scores: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def oracles(
     costs: np.ndarray, scores: np.ndarray, starts: np.ndarray, rule: str = "first"
 ) -> np.ndarray:
-    """Position in each list of the candidate to learn: the cheapest.
+    """Returns the position in each list of the candidate to learn: the cheapest.
 
     Parameters
     ----------

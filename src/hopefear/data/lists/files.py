@@ -255,7 +255,7 @@ _KINDS = {
 def _refusal(
     source: ListInput, number: int, line: bytes, position: int, error: Exception
 ) -> InputError:
-    """What the decoder said of a line, with the list and the candidate that it speaks of."""
+    """The decoder's error in plain words, with the list and the candidate."""
     if not isinstance(error, ValidationError):
         return source.error(number, "a list as JSON, with finite numbers", str(error))
     words, place = str(error), ""
@@ -288,7 +288,7 @@ Line = tuple[int, bytes]
 def bracket_lists(
     source: ListInput, lines: Iterable[Line], gold: ListInput | None = None
 ) -> Iterator[RawList]:
-    """Lists of a file, bad ones refused by ``source``.
+    """Yields the lists of a file; ``source`` refuses bad ones.
 
     Parameters
     ----------
@@ -417,7 +417,7 @@ def read_lists(
     report: ReadReport | None = None,
     block_lists: int = BLOCK_LISTS,
 ) -> Iterator[CandidateLists]:
-    """Lists of candidates in blocks; a block is free as soon as it is used.
+    """Yields lists of candidates in blocks; a block is free as soon as it is used.
 
     *json* has one object to a line: ``{"id", "candidates": [{"features": {"name": number}, "cost",
     "score", "text", "derivation"}]}``, all but ``candidates`` optional, and for the list

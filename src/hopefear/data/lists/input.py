@@ -44,12 +44,12 @@ class RawList:
     unspoken: int | None = None  # the first candidate without a text
     derivations: list[str | None] | None = None
 
-    def place(self, candidate: int | None = None) -> int:
+    def line_of(self, candidate: int | None = None) -> int:
         """Line of a candidate, from 0, or of the list."""
         return self.line if candidate is None or self.lines is None else self.lines[candidate]
 
     def where(self, candidate: int | None = None) -> str:
-        """The list or one of its candidates in the words of a message."""
+        """Names the list or one of its candidates in a message."""
         return where(self.id, candidate)
 
 
@@ -60,7 +60,7 @@ def where(name: str | None, candidate: int | None = None) -> str:
 
 
 def finite(values: Iterable[Any]) -> bool:
-    """Whether all are finite, and none beyond what single precision can work with.
+    """Returns whether all are finite, and none beyond what single precision can work with.
 
     >>> finite([1, -2.5]), finite([float("nan")]), finite([1e16]), finite([10**400]), finite([])
     (True, False, False, False, True)
@@ -69,7 +69,7 @@ def finite(values: Iterable[Any]) -> bool:
 
 
 def number_wanted(value: Any) -> str:
-    """What to say should have stood in the place of ``value``.
+    """Returns what should have stood in the place of ``value``.
 
     >>> number_wanted("x"), number_wanted(1e39)
     ('a finite number', 'a number of at most 1e15 in size')
@@ -121,7 +121,7 @@ class ListInput:
                 yield number, line.rstrip(b"\r\n")
 
     def text(self, number: int, line: bytes) -> str:
-        """A line as text, or InputError."""
+        """Returns a line as text, or raises InputError."""
         try:
             return line.decode()
         except UnicodeDecodeError:
@@ -158,7 +158,7 @@ class ListInput:
         self._ids.add(name)
 
     def emptiness(self) -> InputError:
-        """What to say of a file that gave no list."""
+        """Returns the error for a file that has no list."""
         skipped = self.report.skipped
         what = f"{skipped} bad lists, all skipped" if skipped else "an empty file"
         return self.error(0, "at least one list", what)
@@ -204,7 +204,7 @@ def check_metric(metric: str | None, trees: bool, source: str) -> None:
 def same_kind(
     source: ListInput, raws: Iterator[RawList], format: str, metric: str | None, required: bool
 ) -> Iterator[RawList]:
-    """The lists whose costs come from where those of the first do; others are refused.
+    """Yields the lists whose costs come from where those of the first do; others are refused.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def same_kind(
 
 
 def kind_of(raw: RawList, trees: bool, metric: str | None) -> str:
-    """What makes the costs of a list: ``brackets``, ``references``, ``costs``, or nothing."""
+    """Returns what makes the costs of a list: ``brackets``, ``references``, ``costs`` or nothing."""
     if trees:
         if metric != GIVEN and (raw.counts is not None or raw.references is not None):
             return "brackets"
@@ -309,7 +309,7 @@ class Names(dict[str, int]):
 def text_block(
     source: ListInput, raws: Sequence[RawList], names: Names, metric: ListMetric | None
 ) -> CandidateLists:
-    """A block of lists of texts.
+    """Builds a block of lists of texts.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def text_block(
 
 
 def common_arrays(source: ListInput, raws: Sequence[RawList], names: Names) -> dict[str, Any]:
-    """What lists of every kind have."""
+    """Returns the fields that lists of every kind have."""
     starts = np.zeros(len(raws) + 1, np.int64)
     np.cumsum([len(raw.texts) for raw in raws], out=starts[1:])
     weights = None
@@ -355,7 +355,7 @@ def common_arrays(source: ListInput, raws: Sequence[RawList], names: Names) -> d
 
 
 def given_costs(raws: Sequence[RawList]) -> np.ndarray | None:
-    """The costs of the file, where all lists have them."""
+    """Returns the costs of the file, where all lists have them."""
     if any(raw.costs is None for raw in raws):
         return None
     return numbers(chain.from_iterable(raw.costs or () for raw in raws))

@@ -74,11 +74,11 @@ class Symbols:
         return self._names
 
     def numbers(self, strings: Sequence[str]) -> np.ndarray:
-        """Numbers (int32) of strings; new ones get the next."""
+        """Returns numbers (int32) of strings; new ones get the next."""
         return self._table.intern(strings)
 
     def spans(self, text: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Numbers (int32) of stretches of UTF-8 bytes that follow one another."""
+        """Returns numbers (int32) of stretches of UTF-8 bytes that follow one another."""
         return self._table.intern_spans(text, begins, ends)
 
 
@@ -176,7 +176,7 @@ def tree_block(
     recount: bool = False,
     given: bool = False,
 ) -> CandidateLists | None:
-    """A block of lists of trees; None where no list is good.
+    """Builds a block of lists of trees; None where no list is good.
 
     Costs are ``1 - F1`` of brackets, where counts are given or gold trees are, else those of the
     file.
@@ -241,7 +241,7 @@ class _Parsed:
         raw = self.raws[i]
         c = t - int(self.firsts[i]) if t < self.firsts[-1] else None
         where = f"the gold tree of {raw.where()}" if c is None else raw.where(c)
-        error = self.source.error(raw.place(c), f"{expected} in {where}{behind}", found)
+        error = self.source.error(raw.line_of(c), f"{expected} in {where}{behind}", found)
         self.errors.setdefault(i, error)
 
     def _compare_words(self, both: Trees) -> None:
@@ -313,7 +313,7 @@ def _escaped(token: str) -> str:
 
 
 def without_traces(text: str) -> str:
-    """A tree without empty elements, and without constituents that hold nothing else.
+    """Returns a tree without empty elements, and without constituents that hold nothing else.
 
     >>> without_traces("(S (NP-SBJ (-NONE- *)) (VP (VB go)))")
     '(S  (VP (VB go)))'
@@ -327,5 +327,5 @@ def without_traces(text: str) -> str:
 
 
 def gold_text(text: str, candidate: str) -> str:
-    """A gold tree with the words that candidates such as this have."""
+    """Returns a gold tree with the words that candidates such as this have."""
     return text if "-NONE-" in candidate else without_traces(text)

@@ -56,7 +56,7 @@ def read_moses(
     report: ReadReport | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> CandidateLists:
-    """Read whole files of candidates, with the statistics of a metric.
+    """Reads whole files of candidates, with the statistics of a metric.
 
     Names on the first line are dense and every line must have them, with as many numbers; a name
     with an underscore and one number is sparse and may come and go. Candidates of the same id in
@@ -129,7 +129,7 @@ def moses_blocks(
     sparse: Collection[str] = (),
     **options: Any,
 ) -> Iterator[CandidateLists]:
-    """Whole lists of one file, block by block; memory stays bounded.
+    """Yields whole lists of one file, block by block; memory stays bounded.
 
     Sparse names and phrase pairs have the same numbers in all blocks. Parameters as for
     :func:`read_moses`.
@@ -305,7 +305,7 @@ class _ListBuilder:
             wanted = int(ids[i - 1]) + 1 if i else self._next_id
             raise InputError(
                 os.fspath(self.plan.paths[self._file_of.get(lists.ids[i], 0)]),
-                lists.place(i),
+                lists.line_of(i),
                 f"list {wanted}, for ids go up by one (--absent skip leaves lists out)",
                 f"list {ids[i]}",
             )
@@ -378,7 +378,7 @@ def _check_names(raw: RawBlock, numbers: np.ndarray, last: np.ndarray, before: i
 
 
 class _Plan:
-    """What is to be read, checked before anything is."""
+    """Options of reading, checked before anything is read."""
 
     def __init__(
         self,

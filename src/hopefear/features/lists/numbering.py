@@ -32,7 +32,7 @@ SCORE = "score"
 
 
 def key_of(name: str) -> int:
-    """The key of a name.
+    """Returns the key of a name.
 
     >>> key_of("score") == key_of("score") != key_of("scores")
     True
@@ -42,12 +42,12 @@ def key_of(name: str) -> int:
 
 
 def keys_of(names: Iterable[str]) -> np.ndarray:
-    """The keys of names (uint64)."""
+    """Returns the keys of names (uint64)."""
     return np.array([key_of(name) for name in names], np.uint64)
 
 
 def score_keys(scores: np.ndarray) -> Keyed:
-    """The generator's score as a feature."""
+    """Returns the generator's score as a feature."""
     n = len(scores)
     return Keyed(np.arange(n + 1), np.full(n, key_of(SCORE), np.uint64), scores.astype(np.float64))
 
@@ -264,12 +264,12 @@ class Numbered(NamedTuple):
 
 
 def numbered(block: Relative, numbers: np.ndarray) -> Numbered:
-    """The block with these numbers in place of its keys."""
+    """Returns the block with these numbers in place of its keys."""
     return Numbered(block.scopes, numbers, block.indptr, block.columns, block.values)
 
 
 def pruned(block: Numbered, starts: np.ndarray, new: np.ndarray) -> Numbered:
-    """The block in other numbers: feature k becomes ``new[k]`` and goes where that is negative."""
+    """Returns the block with feature k as ``new[k]``, left out where that is negative."""
     block = block._replace(columns=block.columns.astype(np.int32, copy=False))
     scopes, indptr = np.zeros_like(block.scopes), np.zeros_like(block.indptr)
     features, columns = block.features.copy(), block.columns.copy()
