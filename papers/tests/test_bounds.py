@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopefear.core.learner import Learner
+from hopefear.data.cache import open_cache
+from hopefear.data.cached_examples import cache_examples
 from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
 from hopefear.errors import CombinationError, HopefearError
@@ -23,7 +25,9 @@ from hopefear.readouts.last import Last
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
+from hopefear.tasks.classify import task
 from hopefear.training import online
+from hopefear_papers.theorems import bounds
 from hopefear_papers.theorems.formulas import (
     corollary_1,
     inequality,
@@ -514,3 +518,11 @@ def test_what_the_bounds_do_not_cover_is_refused():
         comparator_loss(Binary(N_FEATURES), Hinge(), rows, np.array([0, 800]), ones)
     with pytest.raises(HopefearError, match="all zero"):
         best_scaled(trainer, rows, mistakes, 0.0 * ones)
+
+
+def test_bounds_need_the_data_in_memory(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:1\n-1 2:1\n" * 5)
+    cache_examples(path, tmp_path / "c")
+    with pytest.raises(HopefearError, match="train without a cache, or without bounds"):
+        task.train(open_cache(tmp_path / "c"), "vrda", epochs=1, instrument=bounds())

@@ -39,7 +39,7 @@ def bounds(comparator: np.ndarray | None = None) -> Callable[[Any, Any, Any], On
     """
 
     def measured(structure: Any, learner: Any, passes: Any) -> OnlineTrainer:
-        if getattr(passes.dataset, "mapping", None) is not None:
+        if getattr(passes.dataset, "cache", None) is not None:
             raise HopefearError(
                 f"{passes.dataset.source}: bounds look at old mistakes again and need "
                 "the data in memory; train without a cache, or without bounds"
