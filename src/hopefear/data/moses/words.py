@@ -226,9 +226,6 @@ class WordMetric(Protocol):
     @property
     def name(self) -> str: ...
 
-    @property
-    def columns(self) -> tuple[str, ...]: ...
-
     def word_counts(
         self,
         words: np.ndarray,
@@ -246,9 +243,6 @@ class TextCounts(Protocol):
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def columns(self) -> tuple[str, ...]: ...
 
     def text_counts(
         self,
