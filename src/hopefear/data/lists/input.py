@@ -235,7 +235,7 @@ def same_kind(
 
 
 def kind_of(raw: RawList, trees: bool, metric: str | None) -> str:
-    """Returns what makes the costs of a list: brackets, references, costs, or nothing."""
+    """Returns where costs come from: ``brackets``, ``references``, ``costs`` or nowhere."""
     if trees:
         if metric != GIVEN and (raw.counts is not None or raw.references is not None):
             return "brackets"
