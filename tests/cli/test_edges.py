@@ -218,9 +218,10 @@ def test_what_is_made_from_private_data_is_private(tmp_path, monkeypatch):
             place = f"{mode:o}"
             more = f"--model {place} --run run-{place} --checkpoint points-{place}"
             assert hopefear.cli.main([*words.split(), *more.split()]) == 0
-            made = [Path(place), *Path(f"run-{place}").iterdir(), *Path("caches").iterdir()]
+            (cache,) = Path("caches").iterdir()
+            made = [Path(place), *Path(f"run-{place}").iterdir(), *cache.iterdir()]
             assert len(made) > 3 and {path.stat().st_mode & 0o777 for path in made} == {file}
-            for name in (f"run-{place}", "caches", f"points-{place}"):
+            for name in (f"run-{place}", "caches", cache, f"points-{place}"):
                 assert Path(name).stat().st_mode & 0o777 == folder
             shutil.rmtree("caches")
         assert os.umask(0o022) == 0o022

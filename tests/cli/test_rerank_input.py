@@ -36,19 +36,22 @@ BAD = {
     "no costs at all": (
         good(), record("b", {"features": {"f": 1}}), ":2: expected costs in list 'b'",
     ),
-    "empty list": (good(), record("b"), ":2: expected at least one candidate in list 'b'"),
-    "NaN score": (good(), NAN, ":2: expected a finite number as score in candidate 1 of list 'b'"),
+    "empty list": (
+        good(), record("b"),
+        ":2: expected a list that is not empty as candidates in list 'b'",
+    ),
+    "NaN score": (good(), NAN, ":2: expected a list as JSON, with finite numbers"),
     "duplicate ids": (good(), good(), ":2: expected every id once", "'a again'"),
     "ids out of order": (good(), good("b") + good(), ":3: expected every id once", "'a again'"),
     "a feature that is a list": (
-        good(), good("b").replace("2.5", "[1]"), ":2: expected a finite number or a string as "
-        "feature 'g' in candidate 2 of list 'b'",
+        good(), good("b").replace("2.5", "[1]"), ":2: expected a number or a string as a feature "
+        "in candidate 2 of list 'b'",
     ),
     "features that are a list": (
-        good(), good("b").replace('{"f": 1}', "[1]"), ":2: expected features as an object",
+        good(), good("b").replace('{"f": 1}', "[1]"), ":2: expected an object as features",
         "candidate 1 of list 'b'",
     ),
-    "no JSON": (good(), '{"id": "b"\n', ":2: expected JSON"),
+    "no JSON": (good(), '{"id": "b"\n', ":2: expected a list as JSON"),
     "unbalanced brackets": (
         tree_list("a", TREE), tree_list("b", TREE, "(S1 (NP (DT the) (NN cat))"),
         ":2: expected ", "candidate 2 of list 'b'",

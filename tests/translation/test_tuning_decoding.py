@@ -17,14 +17,15 @@ import numpy as np
 import pytest
 from places import ROOT
 
-from hopefear.cli.tune.outcome import first_choices
 from hopefear.data.moses.reading import read_moses
 from hopefear.errors import HopefearError, ModelError, NewerFormatError
 from hopefear.metrics.lists import metric_named
 from hopefear.metrics.lists.bleu import Bleu
 from hopefear.training.events import plain
-from hopefear.translation.rounds import _Judge, completed, iterate, moved
-from hopefear.translation.task import CollapseError
+from hopefear.translation.lists import read
+from hopefear.translation.rounds import completed, iterate, moved
+from hopefear.translation.scoring import best
+from hopefear.translation.task import CollapseError, score_of
 from hopefear.translation.weights import Weights
 
 pytestmark = pytest.mark.interpreted
@@ -212,25 +213,29 @@ def test_weights_that_lists_do_not_show_stay_in_proportion(toy):
     assert completed(found, nothing).dense.tolist() == [6.0, -8.0, 2.0, 7.0]
 
 
+def first_score(lists, metric):
+    """Returns the score of the candidates that the decoder scored highest."""
+    return score_of(lists, metric, best(lists.scores, lists))
+
+
 def test_fractions_of_counts_are_not_cut_off(tmp_path):
     # References have 3.5 and 2.5 words on average.
     (tmp_path / "n").write_text("0 ||| a b c ||| LM0= 1 ||| 1\n1 ||| a b ||| LM0= 1 ||| 1\n")
     for name, text in (("r0", "a b d\na b\n"), ("r1", "a b d e\na c c\n")):
         (tmp_path / name).write_text(text)
-    judge = _Judge([tmp_path / "r0", tmp_path / "r1"], metric_named("ter"), {})
-    lists, score = judge.score(tmp_path / "n")
+    metric = metric_named("ter")
+    lists = read(tmp_path / "n", [tmp_path / "r0", tmp_path / "r1"], metric=metric)
     assert (lists.counts % 1.0).any()
     exact = lists.counts.astype(float).sum(axis=0)
-    assert score == judge.metric.scores(exact)["ter"] == first_choices(lists, judge.metric)
+    assert metric.scores(exact)["ter"] == first_score(lists, metric)
 
 
 def test_sums_of_bytes_do_not_wrap(tmp_path):
     (tmp_path / "n").write_text("".join(f"{i} ||| a b c d e ||| L= 1 ||| 1\n" for i in range(100)))
     (tmp_path / "r").write_text("a b c d e\n" * 100)
-    judge = _Judge([tmp_path / "r"], metric_named("bleu", tokenize="none"), {})
-    lists, score = judge.score(tmp_path / "n")
-    assert lists.counts.dtype == np.uint8 and score == pytest.approx(100.0)
-    assert first_choices(lists, judge.metric) == pytest.approx(100.0)
+    lists = read(tmp_path / "n", [tmp_path / "r"], metric="bleu")
+    assert lists.counts.dtype == np.uint8
+    assert first_score(lists, metric_named("bleu", tokenize="none")) == pytest.approx(100.0)
 
 
 def test_movement_is_that_of_directions():

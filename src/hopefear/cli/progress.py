@@ -156,7 +156,7 @@ class TrainingLines:
                 self._shown["dev"] += f" (1-best {first}, oracle {best})"
         shown, epoch = self._shown["nnz"] + self._shown["dev"], event["epoch"]
         self._work.done = epoch
-        mistakes = 100.0 * event["mistakes"] / event["samples"]
+        mistakes = 100.0 * event["mistakes"] / max(1, event["samples"])  # none before a merge
         self._work.text = (
             f"pass {int(-(-epoch // 1))}/{self.epochs}, {self._speed(event):,.0f} examples/s, "
             f"mistakes {mistakes:.2f} %{shown}"

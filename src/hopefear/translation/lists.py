@@ -194,7 +194,7 @@ def counted(
     >>> from hopefear.translation.lists import lists_in_memory
     >>> lists = lists_in_memory([[("a b", {"LM0": -1.0}), ("a c", {"LM0": -2.0})]])
     >>> counted(lists, ["a c"], "ter").counts.tolist()
-    [[1.0, 2.0], [0.0, 2.0]]
+    [[1, 2], [0, 2]]
     """
     if not lists.texts:
         raise HopefearError(
