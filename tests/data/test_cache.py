@@ -19,6 +19,7 @@ from hopefear.data.svmlight import read_svmlight
 from hopefear.data.text import read_text
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
+from hopefear.training.passes import Passes
 
 
 @pytest.fixture
@@ -138,6 +139,16 @@ def test_a_cache_that_changes_while_it_is_read_is_an_error(svm, tmp_path, end) -
     for read in (lambda: next(pieces), lambda: data.take([0, 399])):
         with pytest.raises(HopefearError, match=r"values\.npy was written to while it was read"):
             read()
+
+
+def test_offsets_of_a_cache_that_was_cut_are_an_error(tmp_path) -> None:
+    """Far enough into the file for a signal, were they looked up where they are mapped."""
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n" * 1500)
+    cache_examples(tmp_path / "a.svm", tmp_path / "c")
+    data = open_cache(tmp_path / "c")
+    os.truncate(tmp_path / "c" / "indptr.npy", 150)
+    with pytest.raises(HopefearError, match=r"indptr\.npy has become shorter"):
+        Passes(data)
 
 
 def test_a_cache_that_is_built_again_does_not_disturb_those_who_read_it(svm, tmp_path) -> None:

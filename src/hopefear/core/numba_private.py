@@ -343,7 +343,7 @@ def process_triple() -> str:
 
 
 def announce_compilations() -> None:
-    """Makes a stage of every compilation (`core.stages`), and stops the garbage collector in it.
+    """Makes a stage of every compilation (`core.progress`), and stops the garbage collector in it.
 
     Compiling allocates millions of objects that stay, and the collector would look at all of them
     again and again: a tenth of the time of a first kernel, a third of that of a tenth one. Loading

@@ -37,21 +37,31 @@ def block(dataset: Any, start: int, end: int) -> Any:
     fields = {}
     for name, (first, last) in dataset.spans(start, end).items():
         if name in dataset.offsets:
-            array = _part(dataset, name, first, last + 1)
+            array = elements(dataset, name, first, last + 1)
             array = array - array[0]
             array.flags.writeable = False
         else:
-            array = _part(dataset, name, first, last)
+            array = elements(dataset, name, first, last)
         fields[name] = array
     return type(dataset.rows)(**fields)
 
 
-def _part(dataset: Any, name: str, start: int, end: int) -> np.ndarray:
-    """Elements of an array; those of a cache are read, so that memory holds no more of it."""
+def elements(dataset: Any, name: str, start: int = 0, end: int | None = None) -> np.ndarray:
+    """Returns elements of an array of a dataset; those of a cache are read.
+
+    So memory holds no more of it, and a file that was cut short is an error, not a signal.
+    """
     array = getattr(dataset.rows, name)
+    end = array.size if end is None else end
     if dataset.cache is not None and dataset.cache.holds(name, array):
         return dataset.cache.read(name, start, end)
     return array[start:end]
+
+
+def span(dataset: Any, offsets: str, start: int, end: int) -> tuple[int, int]:
+    """Returns the elements that belong to ``start`` to ``end``, as an array of offsets says."""
+    first, last = (int(elements(dataset, offsets, k, k + 1)[0]) for k in (start, end))
+    return first, last
 
 
 def blocks(dataset: Any, rows_per_block: int, order: Iterable[int] | None = None) -> Iterator[Any]:
@@ -110,7 +120,7 @@ def chunks_of(dataset: Any, *names: str) -> Iterator[tuple[np.ndarray, ...]]:
     """
     size = getattr(dataset.rows, names[0]).size
     for start in range(0, size, _CHUNK):
-        yield tuple(_part(dataset, name, start, min(start + _CHUNK, size)) for name in names)
+        yield tuple(elements(dataset, name, start, min(start + _CHUNK, size)) for name in names)
 
 
 def rows_digest(words: Sequence[str], rows: Any) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered, stretches
 from hopefear.core.checks import check_not_negative
-from hopefear.data.blocks import Spans, rows_digest
+from hopefear.data.blocks import Spans, rows_digest, span
 from hopefear.errors import HopefearError
 
 
@@ -191,12 +191,12 @@ class SequenceDataset:
     def spans(self, begin: int, end: int) -> Spans:
         """Which stretch of each array the sequences from ``begin`` to ``end`` take."""
         rows, some = self.rows, (begin, end)
-        tokens = int(rows.starts[begin]), int(rows.starts[end])
-        entries = int(rows.indptr[tokens[0]]), int(rows.indptr[tokens[1]])
+        tokens = span(self, "starts", begin, end)
+        entries = span(self, "indptr", *tokens)
         edges, edge_tokens = (0, 0), (0, 0)
         if rows.edge_indptr.size > 1:
             edge_tokens = tokens
-            edges = int(rows.edge_indptr[tokens[0]]), int(rows.edge_indptr[tokens[1]])
+            edges = span(self, "edge_indptr", *tokens)
         values = entries if rows.values.size else (0, 0)
         edge_values = edges if rows.edge_values.size else (0, 0)
         spans = (some, tokens, entries, values, edge_tokens, edges, edge_values, tokens, some)

@@ -14,7 +14,7 @@ import numpy as np
 
 from hopefear.core.checks import check_fraction, check_not_negative
 from hopefear.core.component import kernel
-from hopefear.data.blocks import Spans
+from hopefear.data.blocks import Spans, span
 from hopefear.data.labels import class_codes, classes_of
 from hopefear.data.numbers import LARGEST
 from hopefear.errors import HopefearError, InputError
@@ -247,7 +247,7 @@ class SparseDataset:
 
     def spans(self, begin: int, end: int) -> Spans:
         """Which stretch of each array the rows from ``begin`` to ``end`` take."""
-        rows, values = (begin, end), (int(self.rows.indptr[begin]), int(self.rows.indptr[end]))
+        rows, values = (begin, end), span(self, "indptr", begin, end)
         return dict(zip(SparseRows._fields, (rows, values, values, rows, rows), strict=True))
 
     def __repr__(self) -> str:

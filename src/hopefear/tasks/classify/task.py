@@ -15,7 +15,7 @@ import numpy as np
 from hopefear.core.checks import check_class_weight
 from hopefear.core.component import kernel
 from hopefear.core.learner import Learner
-from hopefear.data.blocks import chunks_of
+from hopefear.data.blocks import chunks_of, elements
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
 from hopefear.metrics import best_temperature, classification_scores, score_names
@@ -411,14 +411,13 @@ def weighted(data: SparseDataset, class_weight: str | Mapping[str, float] | None
     check_class_weight(class_weight, data.classes)
     if class_weight is None:
         return data
+    labels, weights = elements(data, "labels"), elements(data, "weights")
     if isinstance(class_weight, Mapping):
         factors = np.array([float(class_weight.get(name, 1.0)) for name in data.classes])
     else:
-        counts = np.bincount(
-            data.rows.labels, weights=data.rows.weights, minlength=len(data.classes)
-        )
+        counts = np.bincount(labels, weights=weights, minlength=len(data.classes))
         factors = counts.sum() / (len(data.classes) * np.maximum(counts, 1e-12))
-    return reweighted(data, data.rows.weights * factors[data.rows.labels].astype(np.float32))
+    return reweighted(data, weights * factors[labels].astype(np.float32))
 
 
 def reweighted(data: SparseDataset, weights: np.ndarray) -> SparseDataset:

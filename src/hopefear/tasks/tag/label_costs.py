@@ -10,6 +10,7 @@ import numpy as np
 
 from hopefear.core import checks
 from hopefear.costs.weighted import Weighted
+from hopefear.data.blocks import elements
 from hopefear.data.labels import class_name
 from hopefear.data.sequences import SequenceDataset
 from hopefear.data.sources import open_bytes
@@ -88,14 +89,14 @@ def priced(
     check_class_weight(params, learner, class_weight)
     if class_weight is None:
         return dict(params)
-    labels, rows = data.labels, data.rows
+    labels = data.labels
     if isinstance(class_weight, Mapping):
         by_name = {class_name(label): float(factor) for label, factor in class_weight.items()}
         checks.check_class_weight(by_name, labels)
         factors = np.array([by_name.get(name, 1.0) for name in labels])
     else:
-        weights = np.repeat(rows.weights, np.diff(rows.starts))
-        counts = np.bincount(rows.labels, weights, len(labels))
+        weights = np.repeat(elements(data, "weights"), np.diff(elements(data, "starts")))
+        counts = np.bincount(elements(data, "labels"), weights, len(labels))
         seen = counts > 0.0  # others are never right, so what they cost does not matter
         factors = np.where(seen, counts.sum() / (seen.sum() * np.where(seen, counts, 1.0)), 1.0)
     table = np.repeat(factors[:, None], len(labels), axis=1)

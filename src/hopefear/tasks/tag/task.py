@@ -12,7 +12,7 @@ import numpy as np
 
 from hopefear.core.checks import check_one_of
 from hopefear.core.learner import Learner
-from hopefear.data.blocks import chunks_of
+from hopefear.data.blocks import chunks_of, elements
 from hopefear.data.labels import check_blanks
 from hopefear.data.schemes import Place, detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
@@ -389,7 +389,7 @@ def check(data: SequenceDataset) -> None:
             f"{data.source}: expected at least two labels, found {data.labels[0]!r} only; there is "
             "nothing to tell apart"
         )
-    empty = np.flatnonzero(np.diff(data.rows.starts) == 0)
+    empty = np.flatnonzero(np.diff(elements(data, "starts")) == 0)
     if empty.size:
         raise HopefearError(
             f"{data.source}: sequence {int(empty[0]) + 1} has no tokens; leave it out"
