@@ -94,9 +94,6 @@ def registered_parts(kind: str | None = None) -> list[RegisteredPart]:
     return parts
 
 
-# --- structures ---------------------------------------------------------------------------------
-
-
 @component(Row)
 class Sums(NamedTuple):
     """A row that adds entries up, and counts how often a coordinate came."""
@@ -342,16 +339,12 @@ class _Probe:
         _agree(self.direction(True), wanted, f"{self.name}: pulls of mixtures")
 
 
-# --- losses -------------------------------------------------------------------------------------
-
-
 def check_loss(
     loss: Any,
     structure: Any = None,
     rows: Any = None,
     formula: Formula | None = None,
     gradient: bool | None = None,
-    seed: int = 0,
 ) -> list[str]:
     """Hold a loss to its formula, and its direction to the numerical gradient where it is smooth.
 
@@ -366,8 +359,6 @@ def check_loss(
         that of its paper where the library has it.
     gradient : bool, optional
         Whether the direction is minus a gradient; so unless the library knows better.
-    seed : int
-        Of the weights that are tried.
 
     Returns
     -------
@@ -390,7 +381,7 @@ def check_loss(
             holes.append(str(error))
             continue
         data = tiny_rows(place) if rows is None else rows
-        _check_loss_on(loss, place, data, formula, gradient, np.random.default_rng(seed))
+        _check_loss_on(loss, place, data, formula, gradient, np.random.default_rng(0))
     _demand(len(holes) < len(structures), f"{describe(loss)} runs on nothing: {holes}")
     return holes
 
@@ -452,9 +443,6 @@ class _Ask:
         if forced:
             self.structure.scatter(x, work.mu, row)
         return forced, float(work.loss[0]), float(work.gap[0]), row.g
-
-
-# --- rules --------------------------------------------------------------------------------------
 
 
 def check_rule(
@@ -593,9 +581,6 @@ def _compare(trainer: OnlineTrainer, rows: Any, oracle: Any, order: Any, copies:
     _demand(exact, f"{name}: mistakes, updates and ticks {counted}, not {wanted}")
     _agree(trainer.loss, trace.loss, f"{name}: summed loss", tolerance)
     return True
-
-
-# --- readouts and whole learners ----------------------------------------------------------------
 
 
 def check_readout(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
