@@ -43,6 +43,8 @@ def block(dataset: Any, start: int, end: int) -> Any:
         else:
             array = elements(dataset, name, first, last)
         fields[name] = array
+    if dataset.cache is not None:  # nor was anything written meanwhile
+        dataset.cache.check()
     return type(dataset.rows)(**fields)
 
 
