@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import numba
 import pytest
@@ -127,3 +128,16 @@ def test_nothing_is_left_to_compile(tmp_path, monkeypatch, capsys):
     )
     assert "compiling" not in run.stderr
     assert sorted((tmp_path / "cache/kernels").iterdir()) == before
+
+
+def interrupted_pool():
+    with warm_up.process_pool(1) as pool:
+        pool.submit(time.sleep, 60)
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_waits_for_no_job():
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_pool()
+    assert time.monotonic() - begun < 30

@@ -130,7 +130,8 @@ class _Ahead:
 
     def __enter__(self) -> _Ahead:
         self.seconds = 0.0  # it spent compiling
-        self._pool = warm_up.process_pool(1)
+        self._stack = contextlib.ExitStack()
+        pool = self._stack.enter_context(warm_up.process_pool(1))
         commands = {
             # Attributes need no templates, which the first process compiles meanwhile.
             name: f"train tag --train words.crfsuite --learner {name} --model m"
@@ -141,12 +142,12 @@ class _Ahead:
             f"--learners {','.join(learners_of('parse'))}"
         )
         self._compiling = {
-            name: self._pool.submit(compile_kernels, line) for name, line in commands.items()
+            name: pool.submit(compile_kernels, line) for name, line in commands.items()
         }
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._stack.close()
 
     def wait(self, name: str) -> None:
         """Returns once kernels are ready; what the process does not make is compiled here."""

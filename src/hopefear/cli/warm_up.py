@@ -177,9 +177,21 @@ def _compile(jobs: Sequence[Job], n_jobs: int, console: Console) -> dict[Job, Ou
     return outcomes
 
 
-def process_pool(n: int) -> ProcessPoolExecutor:
-    """Returns ``n`` processes that print nothing."""
-    return ProcessPoolExecutor(n, multiprocessing.get_context("spawn"), _silence)
+@contextlib.contextmanager
+def process_pool(n: int) -> Iterator[ProcessPoolExecutor]:
+    """Yields ``n`` processes that print nothing, and kills them where the block ends.
+
+    Files of kernels are written whole or not at all, so an interrupt need not wait for a job.
+    """
+    others = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(n, multiprocessing.get_context("spawn"), _silence)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            if process not in others:
+                process.kill()
 
 
 def _silence() -> None:
