@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,10 +14,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @pytest.fixture(autouse=True)
-def handlers_are_put_back():
-    before = [signal.getsignal(number) for number in SIGNALS]
+def handlers_are_put_back() -> Iterator[None]:
+    """Python's own handlers, which a process in the background may not have, before and after."""
+    own = (signal.default_int_handler, signal.SIG_DFL)
+    given = [signal.signal(*pair) for pair in zip(SIGNALS, own, strict=True)]
     yield
-    assert [signal.getsignal(number) for number in SIGNALS] == before
+    assert tuple(signal.getsignal(number) for number in SIGNALS) == own
+    for number, handler in zip(SIGNALS, given, strict=True):
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("signum", SIGNALS)
