@@ -18,7 +18,7 @@ import numpy as np
 from hopefear.core.learner import Learner
 from hopefear.distributed.connection import LOSSES, Connection, check_versions, versions
 from hopefear.errors import HopefearError
-from hopefear.training.shards import Examples, Report, ShardTrainer, cut, merge_into
+from hopefear.training.shards import Examples, Report, ShardTrainer, merge_into, n_sums
 
 # Seconds that a cluster has to start an actor.
 _PATIENCE = 180.0
@@ -143,7 +143,13 @@ class Cluster:
                 self._replace(k)
 
     def merge(
-        self, base: Any, shares: Sequence[float], clock: np.ndarray, by_updated: bool, norms: bool
+        self,
+        base: Any,
+        totals: Sequence[np.ndarray],
+        shares: Sequence[float],
+        clock: np.ndarray,
+        by_updated: bool,
+        norms: bool,
     ) -> tuple[float, np.ndarray]:
         while True:
             lived = sum(self._each("end_round"))
@@ -155,15 +161,16 @@ class Cluster:
                 pairs = [terms[k : k + 2] for k in range(0, len(terms), 2)]
                 terms = [pair[0] if len(pair) == 1 else self._add.remote(*pair) for pair in pairs]
             try:
-                total = self._connection.answer(terms[0])
+                sums = self._connection.answer(terms[0])
                 break
             except self._connection.losses():
                 self._count_loss(
                     "a merge"
                 )  # actors that were lost are noticed; all are asked again
-        merge_into(base, self._rule, total, clock, by_updated)
-        width = len(self._rule.to_sums(cut(base, slice(0)), clock)) + 1
-        return lived, total[width:]
+        merge_into(base, self._rule, sums, clock, by_updated)
+        for total, own in zip(totals, sums[n_sums(self._rule, base, clock) + 1 :], strict=False):
+            total += own
+        return lived, sums[-1]
 
     def close(self) -> None:
         """Gives actors back, and ends a cluster that was started here."""

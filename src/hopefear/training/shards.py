@@ -50,8 +50,8 @@ from hopefear.training.passes import Passes, content_order
 from hopefear.training.trainer import Event, Trainer
 
 MERGES = ("mean-of-updated", "mean", "sum")
-# Weights that a thread merges at a time: their sums stay in the cache.
-_SLICE = 1 << 15
+# Weights that a thread merges at a time: their sums stay in the cache, and threads seldom meet.
+_SLICE = 1 << 17
 
 
 class TooFewExamplesError(HopefearError):
@@ -285,25 +285,31 @@ class ShardTrainer:
         for one, other in zip(arrays_of(mine).values(), arrays_of(common).values(), strict=True):
             different = one != other
             changed |= different if different.ndim == 1 else different.any(axis=1)
-        rows = [
-            share * (after - before)
-            for after, before in zip(
-                rule.to_sums(mine, clock), rule.to_sums(common, clock), strict=True
-            )
-        ]
-        rows.append(share * changed)
-        rows += [account.total[part] for account in self._accumulators()]
+        some = np.flatnonzero(changed)
+        new, old = (rule.to_sums(cut(state, some), clock) for state in (mine, common))
+        totals = [account.total[part] for account in self._accumulators()]
+        rows = np.zeros((len(new) + 1 + len(totals) + norms, changed.size))
+        for row, after, before in zip(rows, new, old, strict=False):
+            row[some] = share * (after - before)
+        rows[len(new), some] = share
+        for row, total in zip(rows[len(new) + 1 :], totals, strict=False):
+            row[:] = total
         if norms:
-            weights = np.empty(len(mine[0]), np.float32)
+            weights = np.empty(changed.size, np.float32)
             read_last(rule, mine, weights)
-            rows.append(np.square(weights, dtype=np.float64))
-        return np.stack(rows)
+            rows[-1] = np.square(weights, dtype=np.float64)
+        return rows
 
     def _accumulators(self) -> Sequence[Any]:
         return self.online.learner.readout.accumulators(self.online.memory)
 
 
-def cut(state: Any, part: slice) -> Any:
+def n_sums(rule: Any, state: Any, clock: np.ndarray) -> int:
+    """Returns how many sums the rule makes of a state."""
+    return len(rule.to_sums(cut(state, slice(0)), clock))
+
+
+def cut(state: Any, part: slice | np.ndarray) -> Any:
     """Returns some weights of a state, with the clock of all."""
     return state._replace(**{name: array[part] for name, array in arrays_of(state).items()})
 
@@ -326,17 +332,16 @@ def merge_into(
     by_updated : bool
         Whether a weight takes the mean over those shards that changed it.
     """
-    before = rule.to_sums(base, clock)
-    shares = contributions[len(before)]
-    changed = np.flatnonzero(shares)
+    shares = contributions[n_sums(rule, base, clock)]
+    changed = np.flatnonzero(shares > 0.0)
     weight = shares[changed] if by_updated else 1.0
+    before = rule.to_sums(cut(base, changed), clock)
     sums = tuple(
-        old[changed] + change[changed] / weight
-        for old, change in zip(before, contributions, strict=False)
+        old + change[changed] / weight for old, change in zip(before, contributions, strict=False)
     )
     arrays = arrays_of(base).values()
     for array, values in zip(arrays, rule.from_sums(sums, clock), strict=True):
-        array[changed] = values
+        array[changed] = values.astype(array.dtype, copy=False)
 
 
 def tree_sum(terms: Sequence[np.ndarray]) -> np.ndarray:
@@ -385,27 +390,35 @@ class Threads:
         self._each(lambda k: None)
 
     def merge(
-        self, base: Any, shares: Sequence[float], clock: np.ndarray, by_updated: bool, norms: bool
+        self,
+        base: Any,
+        totals: Sequence[np.ndarray],
+        shares: Sequence[float],
+        clock: np.ndarray,
+        by_updated: bool,
+        norms: bool,
     ) -> tuple[float, np.ndarray]:
-        """Ends a round: merges all states into ``base``.
+        """Ends a round: merges all states into ``base``, and adds sums of averages to ``totals``.
 
-        Returns the examples that averages are over, and what stands behind the shares in the sum of
-        contributions: sums of the average, squares of weights.
+        Returns the examples that averages are over, and with ``norms`` the squares of all weights.
         """
         lived = sum(self._each(lambda k: self._shards[k].end_round()))
         rule, n = self._shards[0].online.learner.rule, len(base[0])
-        width = len(rule.to_sums(cut(base, slice(0)), clock)) + 1
+        width = n_sums(rule, base, clock) + 1
         parts = [slice(start, min(start + _SLICE, n)) for start in range(0, n, _SLICE)]
-        rest = np.empty((len(self._contributions(base, shares, slice(0), norms)) - width, n))
+        squares = np.empty(n if norms else 0)
 
         def merge_parts(k: int) -> None:
             for part in parts[k :: len(self._threads)]:
-                total = self._contributions(base, shares, part, norms)
-                merge_into(cut(base, part), rule, total, clock, by_updated)
-                rest[:, part] = total[width:]
+                sums = self._contributions(base, shares, part, norms)
+                merge_into(cut(base, part), rule, sums, clock, by_updated)
+                for total, own in zip(totals, sums[width:], strict=False):
+                    total[part] += own
+                if norms:
+                    squares[part] = sums[-1]
 
         self._each(merge_parts)
-        return lived, rest
+        return lived, squares
 
     def close(self) -> None:
         """Ends the threads, once they have learned what they have begun."""
@@ -545,13 +558,13 @@ class ShardedTrainer(Trainer):
         # Where a clock started again, changes of units only cancel in the mean over all shards.
         by_updated = how.merge == MERGES[0] and not any(report.restarted for report in reports)
         norms = how.max_features is not None
-        lived, rest = self._pool.merge(common.state, shares, clock, by_updated, norms)
+        totals = [account.total for account in self._accumulators()]
+        lived, squares = self._pool.merge(common.state, totals, shares, clock, by_updated, norms)
         common.state.clock[:] = clock
-        for account, total in zip(self._accumulators(), rest, strict=False):
-            account.total[:] += total
+        for account in self._accumulators():
             account.lived[1] += lived
         if how.max_features is not None:
-            self._drop_features(rest[-1], how.max_features)
+            self._drop_features(squares, how.max_features)
         for entry in (EXAMPLES, UPDATES, MISTAKES):
             common.tally.counts[entry] += sum(int(report.counts[entry]) for report in reports)
         common.tally.counts[TICKS] = t
