@@ -170,7 +170,7 @@ class Cluster:
         merge_into(base, self._rule, sums, clock, by_updated)
         for total, own in zip(totals, sums[n_sums(self._rule, base, clock) + 1 :], strict=False):
             total += own
-        return lived, sums[-1]
+        return lived, sums[-1] if norms else np.empty(0)
 
     def close(self) -> None:
         """Gives actors back, and ends a cluster that was started here."""
