@@ -49,11 +49,12 @@ test-extras: $(EXTRAS)/.ready ## what needs an extra, and long runs, in .venv-ex
 	$(EXTRAS)/$(TESTS) tests papers/tests -m "needs and $(COMPILED)"
 	$(EXTRAS)/bin/python -m pytest -n 2 --dist loadfile tests papers/tests -m "slow"
 
-lint: $(VENV)/.ready-dev ## linters, types and layers only
+lint: $(VENV)/.ready-dev ## linters, types, layers and words only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/words.py
 
 format: $(VENV)/.ready-dev ## put the source in its usual shape
 	$(BIN)/ruff check --fix .
