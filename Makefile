@@ -89,7 +89,7 @@ $(VENV)/.ready: pyproject.toml papers/pyproject.toml | $(BIN)/python
 
 # This release of PyTorch comes without gigabytes for GPUs.
 $(EXTRAS)/.ready: pyproject.toml papers/pyproject.toml | $(EXTRAS)/bin/python
-	$(EXTRAS)/$(PIP) '.[neural,ray,serve,neighbours,zstd,bench,docs,dev]' --editable papers torch==2.13.0
+	$(EXTRAS)/$(PIP) '.[neural,ray,serve,integrations,zstd,bench,docs,dev]' --editable papers torch==2.13.0
 	@touch $@
 
 $(VENV)/.ready-%: pyproject.toml papers/pyproject.toml | $(BIN)/python

@@ -109,9 +109,9 @@ CLASSES = {
     "Passage": "TextInput", "Growing": "GrowableArray",
 }  # fmt: skip
 MODULES = {
-    "neighbours": "integrations", "readouts": "averaging", "crew": "barrier",
+    "readouts": "averaging", "crew": "barrier",
     "averages": "lazy_average", "stages": "progress", "symbols": "shared_kernels",
-    "marks": "touched", "passes": "epoch_order", "theta": "part_scores", "mu": "part_gradient",
+    "passes": "epoch_order", "theta": "part_scores", "mu": "part_gradient",
     "ranking": "k_best", "numbers": "parse_numbers", "tables": "text_formats",
     "reading": "python_input", "views": "string_features", "spelling": "feature_hashing",
     "surface": "task_command", "use": "model_commands", "guard": "exit_status",
