@@ -261,7 +261,7 @@ def _write_comparison(
 ) -> list[dict[str, Any]]:
     """Write the page of several models; the examples on which they differ most."""
     from hopefear.report import Comparison, Findings, contests
-    from hopefear.report.cases import Contests
+    from hopefear.report.error_examples import Contests
 
     score = models[0].sample.score
     evaluations, judgements = {}, {}

@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         write_out(config_of(model.about, surface.name))
         return 0
     if args.export:
-        from hopefear.neighbours.portable import as_json
+        from hopefear.integrations.portable import as_json
 
         put(args.export, [as_json(model)])
         return 0

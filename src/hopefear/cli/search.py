@@ -157,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
     for _, name, params in args.learners:
         surface.build(name, params, args)
     from hopefear.cli.progress import announced
-    from hopefear.neighbours.search import Search
+    from hopefear.integrations.search import Search
 
     console, n_jobs = Console(args.quiet), args.jobs or 1
     args.jobs = 1  # threads of a trial
@@ -195,7 +195,7 @@ def run(args: argparse.Namespace) -> int:
         result = _written(args, surface, search, study)
         _show(console, search, study)
         if args.report is not None:
-            from hopefear.neighbours.search.page import write_page
+            from hopefear.integrations.search.page import write_page
 
             held = args.dev or f"{args.folds} folds"
             about = f"{os.path.basename(args.train)}, scored on {os.path.basename(held)}"
@@ -232,7 +232,7 @@ def _check_distinct(args: argparse.Namespace, inputs: Iterable[str | None]) -> N
 
 def _trial_line(metric: str, finding: Any) -> str:
     """Returns a line on a trial that has ended."""
-    from hopefear.neighbours.search.page import in_words
+    from hopefear.integrations.search.page import in_words
 
     end = f"{finding.state}: {finding.error}" if finding.error else finding.state
     if finding.state == "complete":
@@ -247,7 +247,7 @@ def _trial_line(metric: str, finding: Any) -> str:
 
 
 def _plan(args: argparse.Namespace, prepared: Any) -> Any:
-    from hopefear.neighbours.search import Plan
+    from hopefear.integrations.search import Plan
     from hopefear.training.stopping import Stopping
 
     metric = prepared.stop_on
@@ -284,8 +284,8 @@ def _candidates(
     spaces: Sequence[Any],
     console: Console,
 ) -> list[Any]:
-    from hopefear.neighbours.search import Candidate, folds
-    from hopefear.neighbours.search.trials import Split
+    from hopefear.integrations.search import Candidate, folds
+    from hopefear.integrations.search.trials import Split
 
     candidates, read = [], dict[int, Any]()
     for (label, name, params), (space, usual) in zip(args.learners, spaces, strict=True):
@@ -358,7 +358,7 @@ def _config(args: argparse.Namespace, surface: Surface, search: Any, finding: An
 
 def _show(console: Console, search: Any, study: Any) -> None:
     """Shows the best and what no other beats, beside the defaults."""
-    from hopefear.neighbours.search.page import heads, row
+    from hopefear.integrations.search.page import heads, row
     from hopefear.training.stopping import sign_of
 
     best = search.best(study)

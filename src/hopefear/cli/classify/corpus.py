@@ -19,7 +19,7 @@ from hopefear.data.files import ReadReport
 from hopefear.data.labels import check_classes
 from hopefear.data.sidecars import read_names, read_weights
 from hopefear.data.sparse import SparseDataset, norm_for
-from hopefear.data.tables import class_label
+from hopefear.data.text_formats import class_label
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.features.ngrams import PLAIN, WHOLE, settled
