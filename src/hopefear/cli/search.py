@@ -13,7 +13,8 @@ from hopefear.cli import options
 from hopefear.cli.config import TRIAL, config_text
 from hopefear.cli.console import Console, check_output, print_json, scored
 from hopefear.cli.guard import put
-from hopefear.cli.surface import Corpus, Surface, surface_of
+from hopefear.cli.surface import Surface, surface_of
+from hopefear.cli.train import held_out, read_train
 from hopefear.core.progress import stage
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, recipe
@@ -164,10 +165,12 @@ def run(args: argparse.Namespace) -> int:
         options.cluster_of(args) as cluster,
         announced(console, "these learners"),
     ):
-        corpus = surface.read(args, console)
-        console.say(corpus.describe())
-        plan = _plan(args, surface, corpus)
-        candidates = _candidates(args, corpus, spaces, console)
+        parameters = surface.parameters(args)
+        _, parameters["learner"], parameters["params"] = args.learners[0]
+        prepared, _ = read_train(args, surface, parameters, console)
+        console.say(surface.describe(prepared))
+        plan = _plan(args, prepared)
+        candidates = _candidates(args, surface, prepared, spaces, console)
         search = Search(candidates, plan, args.objective, args.study)
         study = search.open_study()
         known = len(search.findings(study))
@@ -243,13 +246,12 @@ def _trial_line(metric: str, finding: Any) -> str:
     return f"trial {finding.number}: {finding.learner} {words}: {end}"
 
 
-def _plan(args: argparse.Namespace, surface: Surface, corpus: Corpus) -> Any:
+def _plan(args: argparse.Namespace, prepared: Any) -> Any:
     from hopefear.integrations.search import Plan
     from hopefear.training.stopping import Stopping
 
-    own = args.metric if surface.metrics is not None else None
-    metric = own or corpus.metric
-    Stopping(metric, args.patience).check(corpus.task(args).score_names(corpus.data))
+    metric = prepared.stop_on
+    Stopping(metric, args.patience).check(prepared.task.score_names(prepared.data))
     return Plan(metric, args.epochs, args.patience, args.seed, not args.no_shuffle)
 
 
@@ -276,22 +278,25 @@ def _tried(
 
 
 def _candidates(
-    args: argparse.Namespace, corpus: Corpus, spaces: Sequence[Any], console: Console
+    args: argparse.Namespace,
+    surface: Surface,
+    prepared: Any,
+    spaces: Sequence[Any],
+    console: Console,
 ) -> list[Any]:
     from hopefear.integrations.search import Candidate, folds
     from hopefear.integrations.search.trials import Split
 
-    task = corpus.task(args)
-    dev = None if args.dev is None else corpus.held_out("dev", args, console)
-    candidates = []
+    candidates, read = [], dict[int, Any]()
     for (label, name, params), (space, usual) in zip(args.learners, spaces, strict=True):
-        own = corpus.suiting(name, params)
-        splits = (
-            folds(own.data, args.folds, args.seed)
-            if dev is None
-            else [Split(own.data, own.encoded(dev))]
-        )
-        candidates.append(Candidate(label, name, own.adapted(task), splits, space, usual, params))
+        own = prepared.for_learner(name, params)
+        if args.dev is None:
+            splits = folds(own.data, args.folds, args.seed)
+        else:
+            if id(own) not in read:
+                read[id(own)] = held_out("dev", args, surface, own, console)
+            splits = [Split(own.data, read[id(own)])]
+        candidates.append(Candidate(label, name, own.task, splits, space, usual, params))
     return candidates
 
 
