@@ -40,7 +40,7 @@ class SubsetMu(NamedTuple):
     direction: np.ndarray  # float64[features]; all zero between two uses
 
 
-@component(Structure)
+@component(Structure, n_labels=2)
 class Subset(NamedTuple):
     """As many items as gold has, by the sum of their scores.
 
@@ -54,8 +54,6 @@ class Subset(NamedTuple):
     """
 
     features: int
-
-    n_labels = 2
 
     def weight_blocks(self):
         return ((0, self.features, 1),)

@@ -62,15 +62,13 @@ def test_every_loss_of_the_table_has_a_formula_and_settings_that_exist():
 # --- what is wrong is caught --------------------------------------------------------------------
 
 
-@component(Structure, Classes)
+@component(Structure, Classes, n_labels=3)
 class Twisted(NamedTuple):
     """Classes whose methods can each be replaced by a wrong one."""
 
     right_one: Any
     fault_in: int = 0
     bias: float = 0.0
-
-    n_labels = 3
 
     def weight_blocks(self):
         return self.right_one.weight_blocks()

@@ -22,7 +22,7 @@ class Votes(NamedTuple):
     lived: np.ndarray  # float64[1]: c of the present predictor
 
 
-@component(Readout)
+@component(Readout, keeps_scale=False, needs_history=True)
 class Voted(NamedTuple):
     """Majority vote, each predictor counting as often as it survived an example.
 
@@ -41,9 +41,6 @@ class Voted(NamedTuple):
     """
 
     unused: int = 0  # a compiled part needs a field
-
-    keeps_scale = False  # type: ignore[misc]
-    needs_history = True  # type: ignore[misc]
 
     def refusal(self, loss, structure):
         # There is room for updates between gold and one other output, and mixtures of the two;

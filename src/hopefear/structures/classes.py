@@ -190,7 +190,7 @@ def share_out(structure, theta, sharp, shares):
     return top
 
 
-@component(Structure, Classes)
+@component(Structure, Classes, n_labels=2)
 class Binary(NamedTuple):
     """Labels 0 and 1, read as -1 and +1; one weight per feature.
 
@@ -208,8 +208,6 @@ class Binary(NamedTuple):
 
     n_features: int
     bias: float = 0.0
-
-    n_labels = 2  # type: ignore[misc]
 
     def weight_blocks(self):
         return ((0, self.n_features + (self.bias != 0.0), 1),)

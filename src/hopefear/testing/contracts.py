@@ -407,7 +407,7 @@ def _check_loss_on(
                 _demand(mistaken == wanted.mistaken, f"{name}: gap {gap} at example {i}")
             if gradient:
                 d = rng.normal(size=n)
-                smooth += _slope_agrees(lambda v, i=i: ask(i, v)[1], w, d, -(g @ d), name)
+                smooth += _slope_agrees(lambda v, i=i: ask(i, v)[1], w, d, -float(g @ d), name)
     _demand(smooth > 0 or not gradient, f"{name} is nowhere smooth; say gradient=False")
     _, value, _, g = ask.silenced()(0, np.zeros(n))
     _demand(value == 0.0 and not g.any(), f"{name}: an example of weight 0 has a force")
