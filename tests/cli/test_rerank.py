@@ -15,7 +15,8 @@ from hopefear.cli.rerank import METRICS
 from hopefear.data.generators import candidate_lists
 from hopefear.metrics.lists import LIST_METRICS
 from hopefear.tasks.rerank.model import RerankModel
-from hopefear.tasks.rerank.task import DEFAULT_LEARNER, EPOCHS, TREE_COUNT, TREE_FEATURES
+from hopefear.tasks.rerank.prepare import TREE_COUNT, TREE_FEATURES
+from hopefear.tasks.rerank.task import DEFAULT_LEARNER, EPOCHS
 
 pytestmark = pytest.mark.interpreted
 

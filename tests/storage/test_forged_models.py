@@ -30,8 +30,10 @@ from hopefear.errors import HopefearError, ModelError
 from hopefear.features.templates import parse_templates
 from hopefear.report.notebook import model_html
 from hopefear.tasks import model_from_parts, service_of
+from hopefear.tasks.base import train as train_task
 from hopefear.tasks.classify import task as classify
-from hopefear.tasks.rerank import task as rerank
+from hopefear.tasks.rerank.prepare import dataset as lists_dataset
+from hopefear.tasks.rerank.task import Reranking
 from hopefear.tasks.tag import task as tag
 from hopefear.training.events import plain
 from hopefear.translation.weights import Weights
@@ -70,9 +72,12 @@ KINDS = {
     "hashed": lambda: tagger(EDGES, data={"hash_bits": 5}),
     "unnamed": lambda: tagger(EDGES, data={"keep_names": False}),
     "voted tags": lambda: tagger(EDGES, params={"readout": "voted"}),
-    "lists": lambda: (rerank.train(rerank.dataset(LISTS), "perceptron", epochs=1).model, LISTS),
+    "lists": lambda: (
+        train_task(Reranking(), lists_dataset(LISTS), "perceptron", epochs=1).model,
+        LISTS,
+    ),
     "voted lists": lambda: (
-        rerank.train(rerank.dataset(LISTS), "vrda", {"readout": "voted"}, epochs=1).model,
+        train_task(Reranking(), lists_dataset(LISTS), "vrda", {"readout": "voted"}, epochs=1).model,
         LISTS,
     ),
 }

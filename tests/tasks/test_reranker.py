@@ -153,7 +153,7 @@ def test_wrong_shapes_are_named_by_list_and_candidate(lists, costs, message):
 def test_a_key_that_is_none_of_a_record_is_refused_when_records_are_known():
     model = Reranker("perceptron").fit([[{"score": 1.0}, {"score": 2.0}]], [[0, 1]])
     with pytest.raises(ValueError, match="list 0, candidate 0: no key 'lm'; a candidate has feat"):
-        model.predict([[{"lm": 1.0}]])
+        model.predict([[{"lm": 1.0, "score": 0.5}]])
 
 
 def test_parameters_are_cloned_and_checked_when_fitting():

@@ -23,7 +23,8 @@ from hopefear.features.trees import families
 from hopefear.metrics.lists import Parseval
 from hopefear.storage import load, save
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.task import dataset, teaching
+from hopefear.tasks.rerank.prepare import dataset
+from hopefear.tasks.rerank.task import teaching
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import Predictor
 from hopefear_papers.frame import find_files

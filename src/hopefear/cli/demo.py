@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -331,18 +332,16 @@ def _lists(console: Console, page: Page, study: Study) -> list[str]:
 def _study_lists(train: int, test: int, epochs: int) -> Study:
     import numpy as np
 
-    from hopefear.cli.rerank.corpus import Candidates
+    from hopefear.cli.rerank import Candidates
     from hopefear.data.generators import candidate_lists
-    from hopefear.data.lists.dataset import encoded
-    from hopefear.tasks.rerank.judging import metric_of
-    from hopefear.tasks.rerank.task import Reranking, dataset
+    from hopefear.tasks.rerank.prepare import prepare
 
     lists = candidate_lists(train + test, 20, 300, doubt=4.0, seed=1)
-    data = dataset(lists)
-    first, last = np.arange(train), np.arange(train, train + test)
-    data, test_data = data.take(first), encoded(lists, data.features).take(last)
-    corpus = Candidates(data=data, judged_by=metric_of(None, test_data))
-    study = Study(Reranking(), corpus, test_data, common={"epochs": epochs})
+    prepared = prepare(lists)
+    test_data = prepared.held_out(lists).take(np.arange(train, train + test))
+    prepared = replace(prepared, data=prepared.data.take(np.arange(train)))
+    corpus = Candidates(data=prepared.data, prepared=prepared)
+    study = Study(prepared.task, corpus, test_data, common={"epochs": epochs})
     return _learned(study, learners_of("rerank"))
 
 

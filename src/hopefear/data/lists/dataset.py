@@ -19,7 +19,7 @@ from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric, counte
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import used_ids
 from hopefear.features.lists.numbering import SCORE, Numbered, joined
-from hopefear.metrics.base import ListMetric
+from hopefear.metrics.base import GivenCost, ListMetric
 
 
 class ListRows(NamedTuple):
@@ -281,7 +281,7 @@ def encoded(
     features : ListFeatures
         Meaning of the features.
     baseline, oracle, metric
-        As in :func:`hopefear.tasks.rerank.task.dataset`.
+        As in :func:`hopefear.tasks.rerank.prepare.dataset`.
     judged : bool
         Whether every candidate must have a cost; else costs are not looked at and all are 0.
     """
@@ -397,6 +397,18 @@ def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
     return UnjudgedError(
         block.source, block.line_of(0) if len(block) else 0, f"{expected}{shown}; there are none"
     )
+
+
+def counts_of(data: ListDataset, metric: ListMetric) -> np.ndarray:
+    """Returns what a metric counts in every candidate."""
+    if metric.name == GIVEN:
+        return GivenCost().statistics_of(data.rows.costs)
+    if data.counts is None:
+        raise HopefearError(
+            f"{data.source}: its candidates have no counts of {metric.name}; make the dataset with "
+            f"metric={metric.name!r}"
+        )
+    return data.counts
 
 
 def check_score_name(block: CandidateLists) -> None:

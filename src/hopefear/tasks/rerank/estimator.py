@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import ListDataset, encoded
 from hopefear.data.lists.files import read_lists
-from hopefear.features.parts import list_features_from_parts
+from hopefear.data.lists.objects import ListReader, are_blocks, outer
+from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, ListScores
-from hopefear.tasks.base import Explanation, begin, cut
-from hopefear.tasks.estimator import ModelEstimator, as_value_errors, for_streams, held_out
-from hopefear.tasks.rerank.input import ListReader, blocks_of, held_in, metric_meant
-from hopefear.tasks.rerank.judging import metric_of, scores
-from hopefear.tasks.rerank.model import RerankModel
-from hopefear.tasks.rerank.task import (
-    DEFAULT_LEARNER,
-    Reranking,
-    baseline_of,
-    check,
-    dataset,
-    evaluate,
-    teaching,
+from hopefear.tasks.base import Explanation, NBestList, begin
+from hopefear.tasks.estimator import (
+    ModelEstimator,
+    as_value_errors,
+    for_streams,
+    held_out,
+    sample_weights,
 )
+from hopefear.tasks.rerank.answers import RerankAnswers, answers, evaluate, read_by_model, reasons
+from hopefear.tasks.rerank.model import RerankModel
+from hopefear.tasks.rerank.prepare import Prepared, prepare
+from hopefear.tasks.rerank.task import DEFAULT_LEARNER, Reranking, named_metric, teaching
 from hopefear.training.loop import Event
 
 
@@ -60,6 +58,9 @@ class Reranker(ModelEstimator[RerankModel]):
         Which of equally cheap candidates is to be learned: the first, or that of highest score.
     tied : bool
         Treat all candidates as cheap as the oracle as right, not the oracle alone.
+    dedup : {"first", "best", "none"}
+        Which of the candidates of a list with equal texts to read: the first, the one of highest
+        score, or all. Copies left out have the probability 0.
     min_count : int, optional
         Features that tell candidates apart in fewer lists are left out; None is 5 for trees and 1
         elsewhere. More makes smaller models.
@@ -111,7 +112,7 @@ class Reranker(ModelEstimator[RerankModel]):
 
     _task, _kind, _models = "rerank", Reranking, RerankModel
     _reader: ListReader
-    _map: Any = None  # the features that the trainer's weights belong to
+    _prepared: Prepared  # without its data: the features that the trainer's weights belong to
 
     def __init__(
         self,
@@ -124,6 +125,7 @@ class Reranker(ModelEstimator[RerankModel]):
         baseline: str = "feature",
         oracle: str = "first",
         tied: bool = False,
+        dedup: str = "first",
         min_count: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -164,8 +166,8 @@ class Reranker(ModelEstimator[RerankModel]):
             a better score, and the best model is kept.
         """
         with as_value_errors():
-            blocks, reader = self._blocks(X, y, sample_weight)
-            dev = None if X_val is None else self._blocks(X_val, y_val, reader=reader)[0]
+            blocks, reader = self._read(X, y, sample_weight)
+            dev = None if X_val is None else self._read(X_val, y_val, reader=reader)[0]
             self._fit(blocks, dev, reader)
         return self
 
@@ -186,15 +188,18 @@ class Reranker(ModelEstimator[RerankModel]):
         dev_gold : str or path, optional
             Gold trees of ``dev``, where it is in the format bllip.
         **reading
-            As in :func:`hopefear.data.lists.files.read_lists`, such as ``dedup="best"``, which the
-            model keeps for the command line. A ``format`` is taken for ``dev`` where it fits.
+            As in :func:`hopefear.data.lists.files.read_lists`. A ``format`` is taken for ``dev``
+            where it fits.
         """
         with as_value_errors():
-            metric = metric_meant(self.metric)
-            dev_blocks = held_in(dev, dev_gold, metric, reading)
-            self._fit(read_lists(path, metric=metric, **reading), dev_blocks, ListReader())
-            how = {"reading": {"dedup": reading.get("dedup", "first")}}
-            self._model = replace(self._model, about={**self._model.about, **how})
+            how: dict[str, Any] = {"metric": named_metric(self.metric), "dedup": self.dedup}
+            dev_blocks = None
+            if dev is not None:
+                prefer = {"format": "auto", "prefer": reading.get("format", "auto")}
+                dev_blocks = read_lists(dev, **{**how, **reading, **prefer, "gold": dev_gold})
+            elif dev_gold is not None:
+                raise HopefearError("dev_gold belongs to held-out lists: give dev too")
+            self._fit(read_lists(path, **{**how, **reading}), dev_blocks, ListReader())
         return self
 
     def _fit(
@@ -203,15 +208,15 @@ class Reranker(ModelEstimator[RerankModel]):
         dev_blocks: Iterable[CandidateLists] | None,
         reader: ListReader,
     ) -> None:
-        data, dev, seed = self._dataset(blocks), None, self._seed()
+        prepared, seed = prepare(blocks, self._options()), self._seed()
+        data, dev = prepared.data, None
         if dev_blocks is not None:
-            dev = self._encoded(dev_blocks, data.features, baseline_of(data))
+            dev = prepared.held_out(dev_blocks)
         elif self.early_stopping:
             rest, part = held_out(len(data), self.validation_fraction, seed, "lists")
             data, dev = data.take(rest), data.take(part)
-        task = self._asked()
-        model = self._train(task, data, dev, metric_of(task.metric, data).main, seed=seed)
-        self._settle(reader, model, data.features)
+        model = self._train(prepared.task, data, dev, prepared.metric.main, seed=seed)
+        self._settle(reader, model, prepared)
 
     @for_streams
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -234,16 +239,15 @@ class Reranker(ModelEstimator[RerankModel]):
         """
         with as_value_errors():
             if self._begun():
-                blocks = self._blocks(X, y, sample_weight, reader=self._reader)[0]
-                data = teaching(self._encoded(blocks, self._map, self._model.baseline))
-                self._learn(data, self._trainer)
+                blocks = self._read(X, y, sample_weight, reader=self._reader)[0]
+                self._learn(teaching(self._prepared.held_out(blocks)), self._trainer)
                 return self
-            blocks, reader = self._blocks(X, y, sample_weight)
-            data = self._dataset(blocks)
-            check(data)
-            model, trainer = begin(self._asked(), data, self.learner, self._learner_params())
-            self._learn(data, trainer)
-        self._settle(reader, model, data.features)
+            blocks, reader = self._read(X, y, sample_weight)
+            prepared = prepare(blocks, self._options())
+            params = self._learner_params()
+            model, trainer = begin(prepared.task, prepared.data, self.learner, params)
+            self._learn(prepared.data, trainer)
+        self._settle(reader, model, prepared)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -260,13 +264,48 @@ class Reranker(ModelEstimator[RerankModel]):
         >>> Reranker("perceptron").fit(X, y).predict([[{"hope": 2}, {"fear": 2}, {}]])
         array([0])
         """
-        data = self._question(X)
-        return self.model_.ranker().predict(data.rows)
+        return np.concatenate([np.zeros(0, np.int64), *(found.best for found in self._answers(X))])
 
     def rank(self, X: Any) -> list[np.ndarray]:
         """Positions of the candidates of each list, best first."""
-        data = self._question(X)
-        return cut(self.model_.ranker().ranked(data.rows), data.rows.starts)
+        return [order for found in self._answers(X) for order in found.ranks]
+
+    def predict_nbest(self, X: Any, n: int = 10) -> list[NBestList]:
+        """The n best candidates of each list, as dicts, best first.
+
+        Examples
+        --------
+        >>> X, y = [[{"fear": 1}, {"hope": 1}]] * 2, [[1, 0]] * 2
+        >>> [best] = Reranker("perceptron").fit(X, y).predict_nbest(X[:1], 2)
+        >>> [candidate["position"] for candidate in best]
+        [1, 0]
+        """
+        return [
+            NBestList(record.candidates) for found in self._answers(X, n, True) for record in found
+        ]
+
+    def predict_records(
+        self, X: Any, *, n: int | None = None, proba: bool = False
+    ) -> list[dict[str, Any]]:
+        """What ``hopefear predict`` and the HTTP service say of each list.
+
+        Parameters
+        ----------
+        X : list of lists of candidates
+            As for :meth:`fit`.
+        n : int, optional
+            The n best candidates, best first; None for the best alone.
+        proba : bool
+            Whether candidates have probabilities.
+
+        Examples
+        --------
+        >>> X, y = [[{"fear": 1}, {"hope": 1}]] * 2, [[1, 0]] * 2
+        >>> [record] = Reranker("perceptron").fit(X, y).predict_records(X[:1])
+        >>> record["id"], record["best"]
+        ('0', 1)
+        """
+        return [record.as_dict() for found in self._answers(X, n, proba) for record in found]
 
     def explain(
         self, X: Any, i: int = 0, one: int | None = None, other: int | None = None
@@ -281,17 +320,30 @@ class Reranker(ModelEstimator[RerankModel]):
         (1, 0, ['fear', 'hope'])
         """
         with as_value_errors():
-            return self.model_.explain(self._question(X), i, one, other)
+            blocks, k = self._blocks(X), i
+            while len(blocks) > 1 and k >= len(blocks[0]):
+                k -= len(blocks.pop(0))
+            if not 0 <= k < len(blocks[0]):
+                raise HopefearError(f"there is no list {i}; they are counted from 0")
+            [found] = reasons(self.model_, blocks[0], k, (one, other))
+            if found.reason is None:
+                raise HopefearError(f"list {i} has {found.note}")
+            return found.reason
 
     def decision_function(self, X: Any) -> list[np.ndarray]:
-        """Scores of the candidates of each list; for a voted model, their shares of the votes."""
-        data = self._question(X)
-        return cut(self.model_.ranker().scores(data.rows), data.rows.starts)
+        """Scores of the candidates of each list; for a voted model, their shares of the votes.
+
+        Copies that are left out have minus infinity.
+        """
+        return [row for found in self._answers(X) for row in found.by_list(found.scores, -np.inf)]
 
     def predict_proba(self, X: Any) -> list[np.ndarray]:
         """Probabilities of the candidates of each list; they add up to 1."""
-        data = self._question(X)
-        return cut(self.model_.ranker().probabilities(data.rows), data.rows.starts)
+        return [
+            row
+            for found in self._answers(X, proba=True)
+            for row in found.by_list(found.probabilities, 0.0)
+        ]
 
     def score(self, X: Any, y: Any = None) -> float:
         """The metric's main score of the chosen candidates; more is better.
@@ -310,8 +362,7 @@ class Reranker(ModelEstimator[RerankModel]):
     def metrics(self, X: Any, y: Any = None) -> dict[str, float]:
         """Scores of the chosen candidates by name, and how often they are the cheapest."""
         with as_value_errors():
-            data = self.model_.encode(self._judged(X, y), judged=True)
-            return scores(data, self.model_.ranker().predict(data.rows), self.model_.metric)
+            return evaluate(self.model_, self._judged(X, y), samples=1).model.scores
 
     def evaluate(self, X: Any, y: Any = None, *, samples: int = 1000, seed: int = 1) -> ListScores:
         """The model beside the generator's 1-best, the oracle and the worst, with bounds."""
@@ -327,22 +378,12 @@ class Reranker(ModelEstimator[RerankModel]):
     @classmethod
     def from_model(cls, model: RerankModel) -> Self:
         reranker = cls(str(model.about.get("learner", DEFAULT_LEARNER)))
+        reading = model.about.get("reading", {})
         reranker.baseline, reranker.metric = model.baseline, model.metric
+        reranker.dedup = reading.get("dedup", "first")
         reranker._restore(model)
-        records = model.about.get("estimator", {}).get("records")
-        reranker._settle(ListReader(None if records is None else bool(records)), model)
+        reranker._reader, reranker._model = ListReader(reading.get("records", True)), model
         return reranker
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        if state.pop("_map", None) is not None and self._trainer is not None:
-            state["_map"] = self._map.to_header(), self._map.arrays()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "_map" in state:
-            self._map = list_features_from_parts(*state["_map"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -351,47 +392,43 @@ class Reranker(ModelEstimator[RerankModel]):
         tags.input_tags.dict = True
         return tags
 
-    def _settle(self, reader: ListReader, model: RerankModel, features: Any = None) -> None:
-        """Take over a model, with what :meth:`load` needs to read as it does."""
-        about = {**model.about, "estimator": {"records": reader.records}}
-        self._reader, self._map, self._model = reader, features, replace(model, about=about)
+    def _settle(self, reader: ListReader, model: RerankModel, prepared: Prepared) -> None:
+        """Keep a model with what :meth:`load` needs to read as it does, and how to go on."""
+        bare = {} if reader.records else {"records": False}
+        about = {**model.about, "reading": {**prepared.reading, **bare}}
+        self._reader, self._model = reader, replace(model, about=about)
+        self._prepared = prepared.without_data()
 
     def _renewed(self, model: RerankModel, trainer: Any, recent: Any) -> RerankModel:
-        return replace(super()._renewed(model, trainer, recent), features=self._map)
+        features = self._prepared.data.features
+        return replace(super()._renewed(model, trainer, recent), features=features)
 
-    def _asked(self) -> Reranking:
-        return Reranking(self.tied, metric_meant(self.metric))
+    def _options(self) -> Reranking:
+        return Reranking(**{field.name: getattr(self, field.name) for field in fields(Reranking)})
 
-    def _dataset(self, blocks: Iterable[CandidateLists]) -> ListDataset:
-        return dataset(
-            blocks,
-            self.features,
-            min_count=self.min_count,
-            baseline=self.baseline,
-            oracle=self.oracle,
-            metric=metric_meant(self.metric),
-        )
-
-    def _encoded(
-        self, blocks: Iterable[CandidateLists], features: Any, baseline: str
-    ) -> ListDataset:
-        metric = metric_meant(self.metric)
-        return encoded(blocks, features, baseline, oracle=self.oracle, metric=metric)
-
-    def _blocks(
-        self, X: Any, y: Any = None, weights: Any = None, **how: Any
+    def _read(
+        self, X: Any, y: Any = None, weights: Any = None, reader: ListReader | None = None
     ) -> tuple[list[CandidateLists], ListReader]:
         """Lists as training reads them, and how their candidates are written."""
-        name = getattr(metric_meant(self.metric), "name", None)
-        return blocks_of(X, y, weights, metric=name, **how)
+        X = X if are_blocks(X) else list(outer(X))
+        reader = reader or ListReader.of(X)
+        if weights is not None:
+            weights = sample_weights(weights, len(X), "lists")
+        metric = getattr(named_metric(self.metric), "name", None)
+        return reader.read(X, y, weights, metric=metric), reader
 
-    def _judged(self, X: Any, y: Any, judged: bool = True) -> list[CandidateLists]:
-        """Lists as the model reads them, with costs or references or, if not judged, without."""
+    def _judged(self, X: Any, y: Any) -> list[CandidateLists]:
+        """Lists as the model reads them, with costs or references."""
         check_is_fitted(self)
-        name = self._model.metric.name
-        return blocks_of(X, y, reader=self._reader, metric=name, judged=judged)[0]
+        model = self._model
+        blocks = self._reader.read(X, y, metric=model.metric.name)
+        return [read_by_model(model, block)[0] for block in blocks]
 
-    def _question(self, X: Any) -> ListDataset:
-        """Lists, whatever they cost."""
+    def _blocks(self, X: Any) -> list[CandidateLists]:
+        """Lists to ask the model about, whatever they cost."""
+        check_is_fitted(self)
+        return self._reader.read(X, judged=False)
+
+    def _answers(self, X: Any, n: int | None = None, proba: bool = False) -> list[RerankAnswers]:
         with as_value_errors():
-            return self.model_.encode(self._judged(X, None, judged=False))
+            return [answers(self.model_, block, n, proba) for block in self._blocks(X)]

@@ -1,0 +1,769 @@
+"""Lists on the command line: the best of several candidates."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hopefear.cli import options
+from hopefear.cli.surface import Corpus, Rehearsal, Score, Surface, Words
+from hopefear.errors import HopefearError
+
+if TYPE_CHECKING:  # which help need not load
+    from hopefear.cli.console import Console
+    from hopefear.data.files import ReadReport
+    from hopefear.data.lists.candidates import CandidateLists
+    from hopefear.data.lists.dataset import ListDataset
+    from hopefear.metrics.lists import ListMetric
+    from hopefear.tasks.rerank.answers import RerankReason
+    from hopefear.tasks.rerank.model import RerankModel
+    from hopefear.tasks.rerank.prepare import Prepared
+
+_TITLES = {"f1": "F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "cer": "CER"}
+_FAMILIES = 60  # shown at most
+_BASELINES = {
+    "feature": "a feature",
+    "offset": "a fixed part of every score",
+    "none": "ignored",
+}
+# The family of features whose names tell none.
+OTHERS = "others"
+METRICS = ("bleu", "chrf", "ter", "wer", "edit", "f1", "parseval", "cost")
+_TRAIN = Words(
+    """
+Train a reranker on lists of candidates and write it as one file. A list has the candidates of some
+generator (a parser, a translation system, a speech recogniser), each with its score, features if
+there are any, and a cost; costs of texts are counted against references (--metric), those of
+parse trees against the gold tree. The model puts the cheapest candidate first. With held-out lists
+(--dev) every pass is scored on them, training stops when that no longer improves, and the best
+model is kept. The same data, options and seed give the same model, byte for byte, also when the
+run was killed and resumed.
+""",
+    """
+  hopefear train rerank --train train.jsonl.xz --dev dev.jsonl.xz --model parses.model
+  hopefear train rerank --train lists.jsonl --metric bleu --metric-option smoothing=exp \\
+      --learner mira --model translations.model
+  hopefear train rerank --train hypotheses.jsonl --metric wer --learner vrda -p l1=1e-3 \\
+      --run runs/vrda --model speech.model
+  hopefear train rerank --train nbest.txt --format bllip --gold gold.mrg --learner perceptron \\
+      --features ptb --min-count 3 --model parses.model
+  hopefear train rerank --train nbest.gz --refs train.en --dev dev.gz --dev-refs dev.en \\
+      --learner mira --model translations.model
+""",
+)
+_COMPARE = Words(
+    """
+Train several rerankers on the same lists with the same features, test them on the same test lists
+and show their score, sparsity and speed in one table, with a test of whether each is really worse
+than the best. With held-out lists (--dev) each keeps its best pass on them, without it the last
+one. The report is one HTML page with learning curves and the score against the number of weights.
+A learner may bring parameters: NAME:KEY=VALUE:KEY=VALUE.
+""",
+    """
+  hopefear compare rerank --train train.jsonl.xz --dev dev.jsonl.xz --test test.jsonl.xz \\
+      --learners perceptron,vrda,tg,maxent --report parses.html
+  hopefear compare rerank --train lists.jsonl --test test.jsonl --metric bleu --epochs 5 \\
+      --learners mira,rampion,risk,vrda:l1=1e-3:loss=logistic --report bleu.html --json
+""",
+)
+_PREDICT = Words(
+    """
+A reranker prints one JSON object for every list: its id, the position of the best candidate (from
+0, as in the file), its text and its score. With --nbest N it is the reranked list, N candidates,
+best first, which is a file of lists again; with --proba each has its probability. --output-format
+text prints the texts alone, one a line. Costs and references are not needed. The file is read in
+blocks, so it may be of any size and may come from a pipe.
+""",
+    """
+  hopefear predict --model parses.model --input nbest.jsonl.xz --output-format text > trees.mrg
+  hopefear predict --model speech.model --input hypotheses.jsonl --nbest 5 --proba
+""",
+)
+_EVALUATE = Words(
+    """
+Score a reranker on lists with costs, references or gold trees: its choices beside the generator's
+1-best, the oracle and the worst candidates, each with a 95 % confidence interval, and a paired test
+of whether the model beats the 1-best. The metric is the one that the model was trained on.
+""",
+    "  hopefear evaluate --model parses.model --data test.jsonl.xz",
+)
+_INSPECT = Words(
+    """
+With --explain a reranker tells why a candidate of a list beats another: the features that differ,
+each with its weight times the difference. They are the model's best and the generator's, or the
+runner-up where these are the same, or those of --pair.
+""",
+    "  hopefear inspect --model parses.model --explain nbest.jsonl --list wsj_0001.0 --pair 3:0",
+)
+_REHEARSAL = Rehearsal(
+    (
+        "train rerank --train lists.jsonl --dev lists.jsonl --epochs 2 --model m",
+        "predict --model m --input lists.jsonl --output out",
+        "predict --model m --input lists.jsonl --output out --proba",
+        "evaluate --model m --data lists.jsonl --report r.html",
+        "serve --model m",
+    ),
+    (
+        "train rerank --train trees.jsonl --features rich --epochs 1 --model m",
+        "predict --model m --input trees.jsonl --output out",
+        "train rerank --train nbest.txt --refs refs.txt --epochs 1 --model m",
+        "inspect --model m",
+    ),
+)
+
+
+class Lists(Surface):
+    """The task ``rerank``."""
+
+    name, noun = "rerank", "lists"
+    rehearsal = _REHEARSAL
+    words: ClassVar[Mapping[str, Words]] = {
+        "train": _TRAIN,
+        "compare": _COMPARE,
+        "predict": _PREDICT,
+        "evaluate": _EVALUATE,
+        "inspect": _INSPECT,
+    }
+    passes = "5; of batch learners, their max_iter"
+    outputs: ClassVar[Mapping[str, str]] = {
+        "json": "one object a list",
+        "text": "the texts of the best candidates, one a line; of --nbest with a blank line behind "
+        "each list",
+    }
+    files = ("gold", "dev_gold", "test_gold", "refs", "dev_refs", "test_refs")
+
+    def data_options(self, group: argparse._ArgumentGroup, verb: str) -> None:
+        others = ("dev", "test") if verb == "compare" else ("dev",)
+        for prefix, of in (("", "train"), *((f"{other}-", other) for other in others)):
+            options.named(
+                group,
+                f"--{prefix}gold",
+                f"gold trees for the lists of --{of}, one a line, where they are in the format "
+                "bllip",
+            )
+        for prefix, of in (("", "train"), *((f"{other}-", other) for other in others)):
+            group.add_argument(
+                f"--{prefix}refs",
+                nargs="+",
+                metavar="FILE",
+                help=f"references for the lists of --{of}, one sentence a line, where they are in "
+                "the format moses; several files are several references of each",
+            )
+        options.one_format(
+            group,
+            self.name,
+            'json ({"id", "candidates": [{"text", "score", "cost", "features"}]} a line), ptb '
+            "(the same with trees), bllip (what that parser prints) or moses (ID ||| words ||| "
+            "Name= numbers … ||| score); auto looks at the first lines; taken for held-out lists "
+            "where it fits",
+        )
+        group.add_argument(
+            "--metric",
+            choices=METRICS,
+            metavar="NAME",
+            help=f"what makes costs of texts and their references, and scores choices: "
+            f"{', '.join(METRICS)} (default: parseval, F1 of brackets, for trees with gold trees; "
+            "with --refs bleu of words as they are; else cost, those in the file)",
+        )
+        group.add_argument(
+            "--metric-option",
+            type=options.parameter,
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="a parameter of the metric, such as smoothing=exp or lowercase=true; may be "
+            "repeated",
+        )
+        options.choice(
+            group,
+            "--dedup",
+            ("first", "best", "none"),
+            "of candidates with equal texts keep the first, the one of highest score, or all",
+        )
+        options.on_error(group)
+
+    def learning_options(
+        self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
+    ) -> None:
+        shared()
+        options.choice(
+            group,
+            "--oracle",
+            ("first", "score"),
+            "which of the cheapest candidates to learn: the first, or that of the highest score",
+        )
+        options.flag(
+            group, "--tied", "all of the cheapest candidates are right, not one of them alone"
+        )
+        options.learning_jobs(group)
+
+    def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        group = parser.add_argument_group("features")
+        options.named(
+            group,
+            "--features",
+            "a comma list: named (those in the file), score, ptb, rich (all that is known "
+            "of trees) or families such as Rule,Heads, and consensus (default: rich,consensus for "
+            "trees, else named,score)",
+            "SET",
+        )
+        options.whole(
+            group,
+            "--min-count",
+            "keep features that tell candidates apart in at least N lists (default: 5 for "
+            "trees, else 1)",
+        )
+        options.choice(
+            group,
+            "--baseline",
+            ("feature", "offset", "none"),
+            "the generator's score: a feature, a fixed part of every score, or ignored",
+        )
+
+    def use_options(
+        self, verb: str, parser: argparse.ArgumentParser, **groups: argparse._ArgumentGroup
+    ) -> None:
+        if verb == "evaluate":
+            options.named(
+                groups["data"], "--gold", "lists: gold trees, one a line, where the format is bllip"
+            )
+        elif verb == "inspect":
+            lists = parser.add_argument_group("lists")
+            options.named(lists, "--explain", "file with a list whose order is to be explained")
+            options.named(lists, "--list", "id of that list (default: the first)", "ID")
+            lists.add_argument(
+                "--pair",
+                type=_pair,
+                metavar="I:J",
+                help="why candidate I beats candidate J; positions in the list, from 0",
+            )
+            options.one_format(lists, self.name, "of that file; auto looks at its first lines")
+
+    def check(self, args: argparse.Namespace, verb: str) -> None:
+        if verb in ("train", "compare"):
+            for of in ("gold", "refs"):
+                if args.dev is None and getattr(args, f"dev_{of}") is not None:
+                    args.usage_error(f"--dev-{of} belongs to the lists of --dev: give --dev FILE")
+        elif verb == "inspect":
+            if args.explain is None and (args.list or args.pair or args.format != "auto"):
+                args.usage_error("--list, --pair and --format belong to --explain FILE")
+            options.read_once(args, "model", "explain")
+
+    def build(self, name: str, params: Mapping[str, Any], args: argparse.Namespace) -> Any:
+        from hopefear.features.lists.extraction import Extraction
+
+        learner = super().build(name, params, args)
+        metric_asked(args.metric, args.metric_option, args.refs)
+        if args.features is not None:
+            Extraction.of(args.features)
+        return learner
+
+    def read(self, args: argparse.Namespace, console: Any) -> Candidates:
+        return read(args, console)
+
+    def explain(self, args: argparse.Namespace, model: Any, console: Any) -> bool:
+        if args.explain is not None:
+            _explain(args, model, console)
+        return args.explain is not None
+
+    @property
+    def use(self) -> Any:
+        return sys.modules[__name__]
+
+
+SURFACE = Lists()
+
+
+def _pair(text: str) -> tuple[int, int]:
+    """Two positions, from 0.
+
+    >>> _pair("3:0")
+    (3, 0)
+    """
+    one, colon, other = text.partition(":")
+    if not (colon and one.isdecimal() and other.isdecimal() and int(one) != int(other)):
+        raise argparse.ArgumentTypeError(
+            f"expected two different positions from 0, such as 3:0, found {text!r}"
+        )
+    return int(one), int(other)
+
+
+def metric_asked(
+    name: str | None, options: Sequence[tuple[str, str]], refs: Sequence[str] | None = None
+) -> ListMetric | None:
+    """The metric of ``--metric`` and ``--metric-option``; None where files bring their costs.
+
+    Of lists of Moses, which are split into words, with ``--refs`` it is BLEU unless said.
+
+    >>> metric_asked("bleu", [("lowercase", "true")]).lowercase
+    True
+    """
+    from hopefear.metrics.lists import metric_named
+    from hopefear.recipes.base import number
+
+    if name is None:
+        if options:
+            raise HopefearError("--metric-option belongs to a metric: give --metric NAME too")
+        return None if refs is None else metric_named("bleu", tokenize="none")
+    usual = metric_named(name).parameters()
+    parameters = dict(options)
+    for key, text in options:
+        like = usual.get(key, "")  # what a metric does not know, it refuses itself
+        if not isinstance(like, str):
+            parameters[key] = number(key, text, 0.0 if like is None else like)
+    return metric_named(name, **parameters)
+
+
+def read(args: argparse.Namespace, console: Console) -> Candidates:
+    """The lists of ``--train``."""
+    from hopefear.cli.console import tell_skipped
+    from hopefear.data.files import ReadReport
+    from hopefear.tasks.rerank.prepare import prepare
+    from hopefear.tasks.rerank.task import Reranking
+
+    metric, report = metric_asked(args.metric, args.metric_option, args.refs), ReadReport()
+    names = ("min_count", "baseline", "oracle", "tied", "dedup")
+    task = Reranking(
+        args.features or "auto", metric=metric, **{name: getattr(args, name) for name in names}
+    )
+    prepared = prepare(_judged(args, "train", metric, report), task)
+    tell_skipped(report, console)
+    return Candidates(
+        data=prepared.data,
+        skipped=report.skipped,
+        reading=prepared.reading,
+        jobs=options.threads(args.jobs),
+        prepared=prepared,
+    )
+
+
+def _judged(
+    args: argparse.Namespace,
+    which: str,
+    metric: ListMetric | None,
+    report: ReadReport,
+    dedup: str | None = None,
+) -> Iterator[CandidateLists]:
+    """Blocks of the file of an option, in which every candidate must have a cost."""
+    from hopefear.core.progress import counted
+    from hopefear.data.lists.files import read_lists
+    from hopefear.data.lists.input import UnjudgedError
+
+    path, prefix = getattr(args, which), "" if which in ("train", "data") else f"{which}_"
+    gold, refs = getattr(args, f"{prefix}gold"), getattr(args, f"{prefix}refs")
+    form = {"prefer": args.format} if prefix else {"format": args.format}
+    blocks = read_lists(
+        path,
+        metric=metric,
+        require_costs=True,
+        gold=gold,
+        refs=refs,
+        dedup=dedup or args.dedup,
+        on_error=args.on_error,
+        report=report,
+        **form,
+    )
+    try:
+        yield from counted(blocks, path, "lists")
+    except UnjudgedError as error:
+        option = f"--{prefix}".replace("_", "-")
+        remedies = {
+            "bllip": f"give them with {option}gold FILE",
+            "moses": f"give them with {option}refs FILE" if refs is None else None,
+            "json": "--metric NAME makes them of texts and references" if metric is None else None,
+        }
+        remedy = remedies.get(error.format)
+        if remedy is None:
+            raise
+        raise HopefearError(f"{error}; {remedy}") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidates(Corpus):
+    """What a reranker is trained on.
+
+    Parameters
+    ----------
+    data, skipped, reading, jobs
+        As in `Corpus`.
+    prepared : Prepared
+        The data, and how other lists get into the same features.
+    """
+
+    data: ListDataset
+    prepared: Prepared
+
+    title, unit = "Rerankers compared", "lists"
+    notes = ("oracle first: lists, in percent, where the choice is as cheap as the cheapest.",)
+
+    @property
+    def judged_by(self) -> ListMetric:
+        """What makes costs and scores."""
+        return self.prepared.metric
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        main, higher = self.judged_by.main, self.judged_by.higher
+        score = Score(_TITLES.get(main, main), main, higher, unit="")
+        return score, Score("oracle first", "oracle_rate", unit=" % of lists")
+
+    def describe(self) -> str:
+        data, seen, least = self.data, self.data.features.seen, self.prepared.min_count
+        features = f"{data.features.size:,} of {seen:,} features kept"
+        often = f", in {least} lists or more" if least > 1 else ""
+        return (
+            f"{data.source}: {len(data):,} lists, {data.n_candidates:,} candidates, {features} "
+            f"({self.prepared.feature_set}{often}), judged by {self.judged_by.name}"
+        )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return self.prepared.messages
+
+    def held_out(self, which: str, args: argparse.Namespace, console: Console) -> ListDataset:
+        from hopefear.cli.console import tell_skipped
+        from hopefear.data.files import ReadReport
+
+        report = ReadReport()
+        data = self.prepared.held_out(_judged(args, which, self.judged_by, report))
+        tell_skipped(report, console)
+        return data
+
+    def task(self, args: argparse.Namespace) -> Any:
+        return self.prepared.task
+
+    def facts(self) -> dict[str, Any]:
+        sizes = self.sizes()
+        return {
+            "digest": self.data.digest,
+            "examples": sizes["lists"],
+            "candidates": sizes["candidates"],
+            "idle": sizes["idle_lists"],
+            "features": sizes["features"],
+        }
+
+    def settings(self, args: argparse.Namespace) -> dict[str, Any]:
+        return {
+            "features": self.prepared.feature_set,
+            "min_count": self.prepared.min_count,
+            "metric": self.judged_by.cost_signature(),
+            "baseline": args.baseline,
+            "dedup": args.dedup,
+            "oracle": args.oracle,
+            "tied": args.tied,
+        }
+
+    def sizes(self) -> dict[str, Any]:
+        from hopefear.tasks.rerank.task import idle_lists
+
+        return {
+            "lists": len(self.data),
+            "idle_lists": int(idle_lists(self.data).sum()),
+            "candidates": self.data.n_candidates,
+            "features": self.data.features.size,
+            "features_seen": self.data.features.seen,
+            "metric": self.judged_by.name,
+        }
+
+    def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            **super().outcome(trained, last),
+            "feature_set": self.prepared.feature_set,
+            "main_score": self.judged_by.main,
+            "temperature": trained.model.temperature,
+        }
+
+    def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
+        return {"temperature": f"{result['temperature']:.3g}"}
+
+    def tested_on(self, test: ListDataset) -> str:
+        from hopefear.cli.console import scored
+        from hopefear.tasks.rerank.task import limits
+
+        first, oracle = (scored(self.metric, n) for n in limits(test, self.judged_by).values())
+        title = self.scores[0].title
+        return f"{super().tested_on(test)}, {title} of 1-best {first}, of the oracle {oracle}"
+
+    def comparison(self, test: ListDataset) -> dict[str, Any]:
+        from hopefear.tasks.rerank.task import limits
+
+        return {**super().comparison(test), **limits(test, self.judged_by)}
+
+    def judge(self, model: RerankModel, test: ListDataset) -> tuple[dict[str, float], Any]:
+        from hopefear.data.lists.dataset import counts_of
+        from hopefear.tasks.rerank.task import scores
+
+        best = model.predict(test)
+        stats = counts_of(test, self.judged_by)[test.rows.starts[:-1] + best]
+        return scores(test, best, self.judged_by), stats
+
+    def tester(self) -> Any:
+        return self.judged_by
+
+
+def _given(
+    args: argparse.Namespace, path: str, report: ReadReport | None = None
+) -> Iterator[CandidateLists]:
+    """Blocks of a file to ask about, with all candidates, so that places are those in the file."""
+    from hopefear.core.progress import counted
+    from hopefear.data.lists.files import read_lists
+
+    on_error = getattr(args, "on_error", "raise")
+    how = {"judged": False, "dedup": "none", "on_error": on_error, "report": report}
+    return counted(read_lists(path, args.format, **how), path, "lists")
+
+
+def answers(
+    args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
+) -> Iterator[bytes]:
+    """What the model thinks of the lists of ``--input``, block by block."""
+    from hopefear.tasks.rerank import answers as task
+
+    for block in _given(args, args.input, report):
+        found = task.answers(model, block, args.nbest, args.proba)
+        if args.output_format == "text":
+            if len(block) and not any(block.texts):
+                raise HopefearError(
+                    f"{args.input}: the candidates of list {block.ids[0]!r} have no texts to "
+                    "write; leave out --output-format text"
+                )
+            behind = "" if args.nbest is None else "\n"
+            lines = [[each["text"] for each in record.candidates] for record in found]
+            text = "".join(
+                "".join(" ".join(line.splitlines()) + "\n" for line in texts) + behind
+                for texts in lines
+            )
+        else:
+            text = "".join(
+                json.dumps(record.as_dict(), ensure_ascii=False) + "\n" for record in found
+            )
+        yield text.encode("utf-8", "backslashreplace")  # as JSON writes half a character
+
+
+def reasons(
+    args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
+) -> Iterator[bytes]:
+    """Why the best candidate of each list comes before the next; both by position in the file."""
+    from hopefear.cli.explain import told
+    from hopefear.tasks.rerank import answers as task
+
+    for block in _given(args, args.input, report):
+        for reason in task.reasons(model, block):
+            head, place = f"list {reason.list}", {"list": reason.list, "line": reason.line}
+            if reason.reason is None:
+                yield told(head, place, reason.note, args)
+                continue
+            place["texts"] = [each["text"] for each in reason.candidates]
+            texts = [f"  {e['position']}: {e['text']}" for e in reason.candidates if e["text"]]
+            yield told("\n".join([head, *texts]), place, reason.reason, args)
+
+
+def _explain(args: argparse.Namespace, model: RerankModel, console: Console) -> None:
+    """Say what puts a candidate of ``--list`` before another."""
+    from hopefear.cli.console import print_json
+    from hopefear.cli.explain import feature_lines
+    from hopefear.cli.progress import announced
+
+    with announced(console, "prediction"):
+        found = _reason(args, model)
+    one, other = found.candidates
+    assert found.reason is not None
+    reason = found.reason.facts(args.top)
+    gap = one["score"] - other["score"]
+    if args.json:
+        facts = {"list": found.list, "line": found.line, "candidates": [one, other], "gap": gap}
+        print_json({**facts, "features": reason["features"], "more": reason["more"]})
+        return
+    beats = "beats" if gap > 0.0 else "does not beat"
+    console.say(
+        f"list {found.list}: candidate {one['position']} {beats} candidate {other['position']}, "
+        f"by {gap:+.4f}"
+    )
+    for candidate in (one, other):
+        console.say(
+            f"  {candidate['position']}: score {candidate['score']:.4f} (the generator's "
+            f"{candidate['generator_score']:.4f})  {candidate['text']}"
+        )
+    console.say()
+    console.say("\n".join(feature_lines(reason["features"], reason["more"])))
+
+
+def _reason(args: argparse.Namespace, model: RerankModel) -> RerankReason:
+    """Why a candidate of ``--list`` beats another: those of ``--pair``, or the best two.
+
+    Unless said they are the model's best and the generator's, or the next where these are the same.
+    """
+    import numpy as np
+
+    from hopefear.tasks.rerank import answers as task
+
+    for block in _given(args, args.explain):
+        if args.list is not None and args.list not in block.ids:
+            continue
+        block = block.take(np.array([0 if args.list is None else list(block.ids).index(args.list)]))
+        name = block.ids[0]
+        if args.pair is not None:
+            try:
+                [reason] = task.reasons(model, block, 0, args.pair)
+            except HopefearError as error:
+                raise HopefearError(f"--pair {args.pair[0]}:{args.pair[1]}: {error}") from None
+            return reason
+        found = task.answers(model, block)
+        if len(found.order) < 2:
+            raise HopefearError(
+                f"{args.explain}: list {name!r} has one candidate, which beats no other; --list ID "
+                "names another list"
+            )
+        rival = int(found.places[np.argmax(found.lists.scores)])
+        pair = (None, None if rival == found.best[0] else rival)
+        [reason] = task.reasons(model, block, 0, pair)
+        return reason
+    raise HopefearError(f"--list {args.list}: there is no list of this id in {args.explain}")
+
+
+def evaluate(
+    args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
+) -> dict[str, Any]:
+    """Its choices beside the 1-best, the oracle and the worst."""
+    from hopefear.cli.surface import Sample
+    from hopefear.tasks.rerank import answers as task
+
+    dedup = model.about.get("reading", {}).get("dedup", "first")
+    lists: Any = _judged(args, "data", model.metric, report, dedup)
+    if args.report is not None:
+        lists = list(lists)  # which the page looks at again
+    scores = task.evaluate(model, lists)
+    if not args.json:
+        console.say(scores.text().rstrip("\n"))
+    facts = {**scores.as_dict(), "learner": model.about.get("learner")}
+    main = Score(model.metric.main, model.metric.main, model.metric.higher, "")
+    facts["sample"] = Sample(model.metric, scores.model.rows, main)
+    if args.report is not None:
+        from hopefear.metrics import reliability
+        from hopefear.report.evaluation import Evidence
+
+        judgement, shares = task.choices(model, lists)
+        bins = reliability(shares.clip(max=1.0), judgement.errors <= 0.0).as_dict()
+        sizes = {"lists": f"{facts['lists']:,}", "candidates": f"{facts['candidates']:,}"}
+        facts |= {"calibration": {"choices": bins}, "main": model.metric.main}
+        facts["page"] = Evidence(judgement, sizes)
+    return facts
+
+
+def findings(scores: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    """The same for people: words, and the model between its bounds."""
+    main, gap = scores["main"], scores["gap_closed"]
+    words = {
+        "lists": f"{scores['lists']:,} with {scores['candidates']:,} candidates",
+        "better, worse than 1-best": f"{scores['better']:,}, {scores['worse']:,}",
+        "model − 1-best": f"{scores['difference']:+.4f} (95 % of resamples: "
+        f"{scores['difference_low']:+.4f} to {scores['difference_high']:+.4f}), "
+        f"p = {scores['p_value']:.3g}",
+        "way to the oracle": None if gap is None else f"{gap:.1f} %",
+        "oracle first": f"{scores['oracle_rate']:.1f} %, of 1-best "
+        f"{scores['baseline_oracle_rate']:.1f} %",
+        "non-zeros": f"{scores['nnz']:,}",
+    }
+    choices = {"model": "", "1-best": "baseline_", "oracle": "oracle_", "worst": "worst_"}
+    rows = [
+        [name, *(scores[f"{who}{main}{end}"] for end in ("", "_low", "_high"))]
+        for name, who in choices.items()
+    ]
+    return words, [("Choices", ["choice", main, "low", "high"], rows)]
+
+
+def show_scores(console: Console, scores: dict[str, Any]) -> None:
+    """What the table of `evaluate` leaves out."""
+    console.say(f"{scores['nnz']:,} non-zeros, {scores['model_signature']}")
+
+
+def model_facts(model: RerankModel, top: int) -> dict[str, Any]:
+    """What there is to say of this model."""
+    from hopefear.cli.inspect import votes_of
+
+    facts: dict[str, Any] = {
+        "baseline": model.baseline,
+        "temperature": model.temperature,
+        "metric": model.metric.cost_signature(),
+        "features": model.about.get("data", {}).get("features", model.features.size),
+        "extraction": model.features.extraction.to_header(),
+    }
+    if not model.predictor.linear:
+        return {**facts, "votes": votes_of(model.predictor, "lists")}
+    weights = {"top": model.top(top), "bottom": model.bottom(top)}
+    return {**facts, "families": families(model), **weights}
+
+
+def families(model: RerankModel) -> list[dict[str, Any]]:
+    """Weights by family of features, the heaviest family first.
+
+    A family is what a name says before the first ``|``, or ``=`` where there is none; names
+    without either go together.
+    """
+    import numpy as np
+
+    groups: dict[str, list[float]] = {}
+    for j in model.weights.nonzero()[0].tolist():
+        groups.setdefault(family(model.features.name(j)), []).append(float(model.weights[j]))
+    rows = [
+        {
+            "family": name,
+            "nnz": len(weights),
+            "positive": sum(w > 0.0 for w in weights),
+            "sum": float(np.abs(weights).sum()),
+            "largest": max(weights, key=abs),
+        }
+        for name, weights in groups.items()
+    ]
+    return sorted(rows, key=lambda row: -row["sum"])
+
+
+def family(name: str) -> str:
+    """What a feature is one of.
+
+    >>> family("Rule.up|NP -> DT NN ^ VP"), family("source=web"), family("lm")
+    ('Rule.up', 'source', 'others')
+    """
+    kind, mark, _ = name.partition("|" if "|" in name else "=")
+    return kind if kind and mark else OTHERS
+
+
+def facts_in_words(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same for people."""
+    extraction = facts["extraction"]
+    parts = [name for name in ("named", "score", "consensus") if extraction[name]]
+    if extraction["trees"]:
+        kinds = extraction["trees"]["kinds"]
+        parts.append(f"trees, by {len(kinds)} kinds of features ({kinds[0]} to {kinds[-1]})")
+    return {
+        "looks at": ", ".join(parts) or "nothing",
+        "generator's score": _BASELINES[facts["baseline"]],
+        "costs": facts["metric"].removeprefix("cost:"),
+        "temperature": f"{facts['temperature']:.3g}",
+    }
+
+
+def show_weights(console: Console, facts: dict[str, Any]) -> None:
+    """Families of features, and what speaks for and against a candidate."""
+    from hopefear.cli.console import long_table, weights_table
+
+    if facts.get("families"):
+        rows = [
+            [
+                row["family"],
+                row["nnz"],
+                row["positive"],
+                row["nnz"] - row["positive"],
+                f"{row['sum']:.4f}",
+                f"{row['largest']:.4f}",
+            ]
+            for row in facts["families"]
+        ]
+        heads = ["family", "non-zeros", "for", "against", "sum of |weight|", "largest"]
+        long_table(console, heads, rows, _FAMILIES, "families")
+    weights_table(console, "for a candidate", ["feature"], facts.get("top", ()))
+    weights_table(console, "against a candidate", ["feature"], facts.get("bottom", ()))
