@@ -13,10 +13,7 @@ from hopefear.cli.console import Console, check_output, print_json
 from hopefear.cli.guard import put, write_out
 from hopefear.cli.surface import opened, use_options
 
-USAGE = (
-    "--model PATH | --weights FILE [--top N] [--explain FILE --list ID] [--card FILE.md] "
-    "[--export FILE.json] [--config]"
-)
+USAGE = "--model PATH | --weights FILE [--top N] [--card FILE.md] [--export FILE.json] [--config]"
 DESCRIPTION = """
 Show the size and sparsity of a model, how it was trained and on what, and the heaviest features
 of every label; of a tagger also its templates and its strongest transitions, those it seeks and
@@ -81,17 +78,15 @@ def run(args: argparse.Namespace) -> int:
             check_output(output, [args.model])
     surface, model = opened(args, "inspect")
     console = Console(args.quiet)
-    if surface.explain(args, model, console):
-        return 0
     if args.config:
         write_out(config_of(model.about, surface.name))
         return 0
     if args.export:
-        from hopefear.neighbours.portable import as_json
+        from hopefear.integrations.portable import as_json
 
         put(args.export, [as_json(model)])
         return 0
-    own = surface.use.model_facts(model, args.top)
+    own = surface.model_facts(model, args.top)
     size = own.get("coordinates", own["features"])
     facts = {
         "model": args.model,
@@ -106,14 +101,14 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(facts)
         return 0
-    words = _in_words(facts, size, surface.use.facts_in_words(facts))
+    words = _in_words(facts, size, surface.facts_in_words(facts))
     if args.card:
         from hopefear.cli.card import card
 
         put(args.card, [card(facts, words).encode()])
         return 0
     console.pairs(words)
-    surface.use.show_weights(console, facts)
+    surface.show_weights(console, facts)
     if "top" not in facts and "layers" not in facts:
         console.say(_VOTED)
     return 0

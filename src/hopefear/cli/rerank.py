@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hopefear.cli import options
-from hopefear.cli.surface import Corpus, Rehearsal, Score, Surface, Words
+from hopefear.cli.surface import Rehearsal, Sample, Score, Surface, Words
 from hopefear.errors import HopefearError
 
 if TYPE_CHECKING:  # which help need not load
     from hopefear.cli.console import Console
     from hopefear.data.files import ReadReport
     from hopefear.data.lists.candidates import CandidateLists
-    from hopefear.data.lists.dataset import ListDataset
     from hopefear.metrics.lists import ListMetric
-    from hopefear.tasks.rerank.answers import RerankReason
     from hopefear.tasks.rerank.model import RerankModel
-    from hopefear.tasks.rerank.prepare import Prepared
 
 _TITLES = {"f1": "F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "cer": "CER"}
 _FAMILIES = 60  # shown at most
@@ -75,12 +70,15 @@ _PREDICT = Words(
 A reranker prints one JSON object for every list: its id, the position of the best candidate (from
 0, as in the file), its text and its score. With --nbest N it is the reranked list, N candidates,
 best first, which is a file of lists again; with --proba each has its probability. --output-format
-text prints the texts alone, one a line. Costs and references are not needed. The file is read in
-blocks, so it may be of any size and may come from a pipe.
+text prints the texts alone, one a line. With --explain it tells why the best candidate of a list
+beats the next, or, with --list ID and --pair I:J, why one candidate beats another: the features
+that differ, each with its weight times the difference. Costs and references are not needed. The
+file is read in blocks, so it may be of any size and may come from a pipe.
 """,
     """
   hopefear predict --model parses.model --input nbest.jsonl.xz --output-format text > trees.mrg
   hopefear predict --model speech.model --input hypotheses.jsonl --nbest 5 --proba
+  hopefear predict --model parses.model --input nbest.jsonl --explain --list wsj_0001.0 --pair 3:0
 """,
 )
 _EVALUATE = Words(
@@ -90,14 +88,6 @@ Score a reranker on lists with costs, references or gold trees: its choices besi
 of whether the model beats the 1-best. The metric is the one that the model was trained on.
 """,
     "  hopefear evaluate --model parses.model --data test.jsonl.xz",
-)
-_INSPECT = Words(
-    """
-With --explain a reranker tells why a candidate of a list beats another: the features that differ,
-each with its weight times the difference. They are the model's best and the generator's, or the
-runner-up where these are the same, or those of --pair.
-""",
-    "  hopefear inspect --model parses.model --explain nbest.jsonl --list wsj_0001.0 --pair 3:0",
 )
 _REHEARSAL = Rehearsal(
     (
@@ -120,13 +110,18 @@ class Lists(Surface):
     """The task ``rerank``."""
 
     name, noun = "rerank", "lists"
+    title, unit = "Rerankers compared", "lists"
+    notes = ("oracle first: lists, in percent, where the choice is as cheap as the cheapest.",)
+    no_parameters = (
+        *("gold", "dev_gold", "test_gold", "refs", "dev_refs", "test_refs", "metric_option"),
+    )
     rehearsal = _REHEARSAL
     words: ClassVar[Mapping[str, Words]] = {
         "train": _TRAIN,
         "compare": _COMPARE,
         "predict": _PREDICT,
         "evaluate": _EVALUATE,
-        "inspect": _INSPECT,
+        "inspect": Words("", ""),
     }
     passes = "5; of batch learners, their max_iter"
     outputs: ClassVar[Mapping[str, str]] = {
@@ -231,27 +226,25 @@ class Lists(Surface):
             options.named(
                 groups["data"], "--gold", "lists: gold trees, one a line, where the format is bllip"
             )
-        elif verb == "inspect":
-            lists = parser.add_argument_group("lists")
-            options.named(lists, "--explain", "file with a list whose order is to be explained")
-            options.named(lists, "--list", "id of that list (default: the first)", "ID")
-            lists.add_argument(
+        elif verb == "predict":
+            options.named(
+                groups["output"], "--list", "with --explain: only the list of this id", "ID"
+            )
+            groups["output"].add_argument(
                 "--pair",
                 type=_pair,
                 metavar="I:J",
-                help="why candidate I beats candidate J; positions in the list, from 0",
+                help="with --explain: why candidate I beats candidate J; positions in the list, "
+                "from 0 (default: the best and the next)",
             )
-            options.one_format(lists, self.name, "of that file; auto looks at its first lines")
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
         if verb in ("train", "compare"):
             for of in ("gold", "refs"):
                 if args.dev is None and getattr(args, f"dev_{of}") is not None:
                     args.usage_error(f"--dev-{of} belongs to the lists of --dev: give --dev FILE")
-        elif verb == "inspect":
-            if args.explain is None and (args.list or args.pair or args.format != "auto"):
-                args.usage_error("--list, --pair and --format belong to --explain FILE")
-            options.read_once(args, "model", "explain")
+        elif verb == "predict" and not args.explain and (args.list or args.pair):
+            args.usage_error("--list and --pair belong to --explain")
 
     def build(self, name: str, params: Mapping[str, Any], args: argparse.Namespace) -> Any:
         from hopefear.features.lists.extraction import Extraction
@@ -262,17 +255,225 @@ class Lists(Surface):
             Extraction.of(args.features)
         return learner
 
-    def read(self, args: argparse.Namespace, console: Any) -> Candidates:
-        return read(args, console)
+    def parameters(self, args: argparse.Namespace) -> dict[str, Any]:
+        metric = metric_asked(args.metric, args.metric_option, args.refs)
+        return {**super().parameters(args), "metric": metric}
 
-    def explain(self, args: argparse.Namespace, model: Any, console: Any) -> bool:
-        if args.explain is not None:
-            _explain(args, model, console)
-        return args.explain is not None
+    def examples(
+        self, which: str, args: argparse.Namespace, report: Any, prepared: Any = None
+    ) -> Iterator[CandidateLists]:
+        if prepared is None:
+            self.check_memory(args)
+            metric = metric_asked(args.metric, args.metric_option, args.refs)
+        else:
+            metric = prepared.metric
+        return _judged(args, which, metric, report)
 
-    @property
-    def use(self) -> Any:
-        return sys.modules[__name__]
+    def scores(self, prepared: Any) -> tuple[Score, ...]:
+        main, higher = prepared.metric.main, prepared.metric.higher
+        score = Score(_TITLES.get(main, main), main, higher, unit="")
+        return score, Score("oracle first", "oracle_rate", unit=" % of lists")
+
+    def describe(self, prepared: Any) -> str:
+        data, seen, least = prepared.data, prepared.data.features.seen, prepared.min_count
+        features = f"{data.features.size:,} of {seen:,} features kept"
+        often = f", in {least} lists or more" if least > 1 else ""
+        return (
+            f"{data.source}: {len(data):,} lists, {data.n_candidates:,} candidates, {features} "
+            f"({prepared.feature_set}{often}), judged by {prepared.metric.name}"
+        )
+
+    def facts(self, prepared: Any) -> dict[str, Any]:
+        sizes = prepared.sizes()
+        return {
+            "digest": prepared.data.digest,
+            "examples": sizes["lists"],
+            "candidates": sizes["candidates"],
+            "idle": sizes["idle_lists"],
+            "features": sizes["features"],
+        }
+
+    def settings(self, prepared: Any, args: argparse.Namespace) -> dict[str, Any]:
+        return {
+            "features": prepared.feature_set,
+            "min_count": prepared.min_count,
+            "metric": prepared.metric.cost_signature(),
+            **{name: getattr(args, name) for name in ("baseline", "dedup", "oracle", "tied")},
+        }
+
+    def outcome(self, prepared: Any, trained: Any) -> dict[str, Any]:
+        return {
+            **prepared.sizes(),
+            "feature_set": prepared.feature_set,
+            "main_score": prepared.metric.main,
+            "temperature": trained.model.temperature,
+        }
+
+    def summary(self, prepared: Any, result: Mapping[str, Any], trained: Any) -> dict[str, Any]:
+        return {"temperature": f"{result['temperature']:.3g}"}
+
+    def tested_on(self, prepared: Any, test: Any) -> str:
+        from hopefear.cli.console import scored
+        from hopefear.tasks.rerank.task import limits
+
+        metric, score = prepared.metric, self.scores(prepared)[0]
+        first, oracle = (scored(score.name, value) for value in limits(test, metric).values())
+        words = super().tested_on(prepared, test)
+        return f"{words}, {score.title} of 1-best {first}, of the oracle {oracle}"
+
+    def comparison(self, prepared: Any, test: Any) -> dict[str, Any]:
+        from hopefear.tasks.rerank.task import limits
+
+        return {**super().comparison(prepared, test), **limits(test, prepared.metric)}
+
+    def answers(
+        self, args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
+    ) -> Iterator[bytes]:
+        from hopefear.tasks.answers import Question
+        from hopefear.tasks.rerank.answers import answer
+
+        for block in _given(args, report):
+            found = answer(model, block, Question(args.nbest, args.proba))
+            if args.output_format == "text":
+                if len(block) and not any(block.texts):
+                    raise HopefearError(
+                        f"{args.input}: the candidates of list {block.ids[0]!r} have no texts to "
+                        "write; leave out --output-format text"
+                    )
+                behind = "" if args.nbest is None else "\n"
+                lines = [[each["text"] for each in record.candidates] for record in found]
+                text = "".join(
+                    "".join(" ".join(line.splitlines()) + "\n" for line in texts) + behind
+                    for texts in lines
+                )
+            else:
+                text = "".join(
+                    json.dumps(record.as_dict(), ensure_ascii=False) + "\n" for record in found
+                )
+            yield text.encode("utf-8", "backslashreplace")  # as JSON writes half a character
+
+    def reasons(
+        self, args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
+    ) -> Iterator[bytes]:
+        from hopefear.cli.explain import told
+        from hopefear.tasks.rerank.answers import reasons
+
+        known = False
+        for block in _given(args, report):
+            if args.list is not None and args.list not in block.ids:
+                continue
+            known, i = True, None if args.list is None else list(block.ids).index(args.list)
+            for reason in reasons(model, block, i, args.pair or (None, None)):
+                place = {"list": reason.list, "line": reason.line}
+                if reason.reason is not None:
+                    place["texts"] = [each["text"] for each in reason.candidates]
+                texts = [f"  {e['position']}: {e['text']}" for e in reason.candidates if e["text"]]
+                head = "\n".join([f"list {reason.list}", *texts])
+                yield told(head, place, reason.reason or reason.note, args)
+        if args.list is not None and not known:
+            raise HopefearError(f"--list {args.list}: there is no list of this id in {args.input}")
+
+    def evaluate(
+        self, args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
+    ) -> dict[str, Any]:
+        from hopefear.tasks.rerank import answers as task
+
+        dedup = model.about.get("reading", {}).get("dedup", "first")
+        lists: Any = _judged(args, "data", model.metric, report, dedup)
+        if args.report is not None:
+            lists = list(lists)  # which the page looks at again
+        scores = task.evaluate(model, lists)
+        if not args.json:
+            console.say(scores.text().rstrip("\n"))
+        facts = {**scores.as_dict(), "learner": model.about.get("learner")}
+        main = Score(model.metric.main, model.metric.main, model.metric.higher, "")
+        facts["sample"] = Sample(model.metric, scores.model.rows, main)
+        if args.report is not None:
+            from hopefear.metrics import reliability
+            from hopefear.report.evaluation import Evidence
+
+            judgement, shares = task.choices(model, lists)
+            bins = reliability(shares.clip(max=1.0), judgement.errors <= 0.0).as_dict()
+            sizes = {"lists": f"{facts['lists']:,}", "candidates": f"{facts['candidates']:,}"}
+            facts |= {"calibration": {"choices": bins}, "main": model.metric.main}
+            facts["page"] = Evidence(judgement, sizes)
+        return facts
+
+    def findings(self, scores: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+        """The same for people: words, and the model between its bounds."""
+        main, gap = scores["main"], scores["gap_closed"]
+        words = {
+            "lists": f"{scores['lists']:,} with {scores['candidates']:,} candidates",
+            "better, worse than 1-best": f"{scores['better']:,}, {scores['worse']:,}",
+            "model − 1-best": f"{scores['difference']:+.4f} (95 % of resamples: "
+            f"{scores['difference_low']:+.4f} to {scores['difference_high']:+.4f}), "
+            f"p = {scores['p_value']:.3g}",
+            "way to the oracle": None if gap is None else f"{gap:.1f} %",
+            "oracle first": f"{scores['oracle_rate']:.1f} %, of 1-best "
+            f"{scores['baseline_oracle_rate']:.1f} %",
+            "non-zeros": f"{scores['nnz']:,}",
+        }
+        choices = {"model": "", "1-best": "baseline_", "oracle": "oracle_", "worst": "worst_"}
+        rows = [
+            [name, *(scores[f"{who}{main}{end}"] for end in ("", "_low", "_high"))]
+            for name, who in choices.items()
+        ]
+        return words, [("Choices", ["choice", main, "low", "high"], rows)]
+
+    def show_scores(self, console: Console, scores: dict[str, Any]) -> None:
+        """What the table of `evaluate` leaves out."""
+        console.say(f"{scores['nnz']:,} non-zeros, {scores['model_signature']}")
+
+    def model_facts(self, model: RerankModel, top: int) -> dict[str, Any]:
+        """What there is to say of this model."""
+        from hopefear.cli.inspect import votes_of
+
+        facts: dict[str, Any] = {
+            "baseline": model.baseline,
+            "temperature": model.temperature,
+            "metric": model.metric.cost_signature(),
+            "features": model.about.get("data", {}).get("features", model.features.size),
+            "extraction": model.features.extraction.to_header(),
+        }
+        if not model.predictor.linear:
+            return {**facts, "votes": votes_of(model.predictor, "lists")}
+        weights = {"top": model.top(top), "bottom": model.bottom(top)}
+        return {**facts, "families": families(model), **weights}
+
+    def facts_in_words(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """The same for people."""
+        extraction = facts["extraction"]
+        parts = [name for name in ("named", "score", "consensus") if extraction[name]]
+        if extraction["trees"]:
+            kinds = extraction["trees"]["kinds"]
+            parts.append(f"trees, by {len(kinds)} kinds of features ({kinds[0]} to {kinds[-1]})")
+        return {
+            "looks at": ", ".join(parts) or "nothing",
+            "generator's score": _BASELINES[facts["baseline"]],
+            "costs": facts["metric"].removeprefix("cost:"),
+            "temperature": f"{facts['temperature']:.3g}",
+        }
+
+    def show_weights(self, console: Console, facts: dict[str, Any]) -> None:
+        """Families of features, and what speaks for and against a candidate."""
+        from hopefear.cli.console import long_table, weights_table
+
+        if facts.get("families"):
+            rows = [
+                [
+                    row["family"],
+                    row["nnz"],
+                    row["positive"],
+                    row["nnz"] - row["positive"],
+                    f"{row['sum']:.4f}",
+                    f"{row['largest']:.4f}",
+                ]
+                for row in facts["families"]
+            ]
+            heads = ["family", "non-zeros", "for", "against", "sum of |weight|", "largest"]
+            long_table(console, heads, rows, _FAMILIES, "families")
+        weights_table(console, "for a candidate", ["feature"], facts.get("top", ()))
+        weights_table(console, "against a candidate", ["feature"], facts.get("bottom", ()))
 
 
 SURFACE = Lists()
@@ -318,29 +519,6 @@ def metric_asked(
     return metric_named(name, **parameters)
 
 
-def read(args: argparse.Namespace, console: Console) -> Candidates:
-    """The lists of ``--train``."""
-    from hopefear.cli.console import tell_skipped
-    from hopefear.data.files import ReadReport
-    from hopefear.tasks.rerank.prepare import prepare
-    from hopefear.tasks.rerank.task import Reranking
-
-    metric, report = metric_asked(args.metric, args.metric_option, args.refs), ReadReport()
-    names = ("min_count", "baseline", "oracle", "tied", "dedup")
-    task = Reranking(
-        args.features or "auto", metric=metric, **{name: getattr(args, name) for name in names}
-    )
-    prepared = prepare(_judged(args, "train", metric, report), task)
-    tell_skipped(report, console)
-    return Candidates(
-        data=prepared.data,
-        skipped=report.skipped,
-        reading=prepared.reading,
-        jobs=options.threads(args.jobs),
-        prepared=prepared,
-    )
-
-
 def _judged(
     args: argparse.Namespace,
     which: str,
@@ -382,320 +560,14 @@ def _judged(
         raise HopefearError(f"{error}; {remedy}") from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class Candidates(Corpus):
-    """What a reranker is trained on.
-
-    Parameters
-    ----------
-    data, skipped, reading, jobs
-        As in `Corpus`.
-    prepared : Prepared
-        The data, and how other lists get into the same features.
-    """
-
-    data: ListDataset
-    prepared: Prepared
-
-    title, unit = "Rerankers compared", "lists"
-    notes = ("oracle first: lists, in percent, where the choice is as cheap as the cheapest.",)
-
-    @property
-    def judged_by(self) -> ListMetric:
-        """What makes costs and scores."""
-        return self.prepared.metric
-
-    @property
-    def scores(self) -> tuple[Score, ...]:
-        main, higher = self.judged_by.main, self.judged_by.higher
-        score = Score(_TITLES.get(main, main), main, higher, unit="")
-        return score, Score("oracle first", "oracle_rate", unit=" % of lists")
-
-    def describe(self) -> str:
-        data, seen, least = self.data, self.data.features.seen, self.prepared.min_count
-        features = f"{data.features.size:,} of {seen:,} features kept"
-        often = f", in {least} lists or more" if least > 1 else ""
-        return (
-            f"{data.source}: {len(data):,} lists, {data.n_candidates:,} candidates, {features} "
-            f"({self.prepared.feature_set}{often}), judged by {self.judged_by.name}"
-        )
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        return self.prepared.messages
-
-    def held_out(self, which: str, args: argparse.Namespace, console: Console) -> ListDataset:
-        from hopefear.cli.console import tell_skipped
-        from hopefear.data.files import ReadReport
-
-        report = ReadReport()
-        data = self.prepared.held_out(_judged(args, which, self.judged_by, report))
-        tell_skipped(report, console)
-        return data
-
-    def task(self, args: argparse.Namespace) -> Any:
-        return self.prepared.task
-
-    def facts(self) -> dict[str, Any]:
-        sizes = self.sizes()
-        return {
-            "digest": self.data.digest,
-            "examples": sizes["lists"],
-            "candidates": sizes["candidates"],
-            "idle": sizes["idle_lists"],
-            "features": sizes["features"],
-        }
-
-    def settings(self, args: argparse.Namespace) -> dict[str, Any]:
-        return {
-            "features": self.prepared.feature_set,
-            "min_count": self.prepared.min_count,
-            "metric": self.judged_by.cost_signature(),
-            "baseline": args.baseline,
-            "dedup": args.dedup,
-            "oracle": args.oracle,
-            "tied": args.tied,
-        }
-
-    def sizes(self) -> dict[str, Any]:
-        from hopefear.tasks.rerank.task import idle_lists
-
-        return {
-            "lists": len(self.data),
-            "idle_lists": int(idle_lists(self.data).sum()),
-            "candidates": self.data.n_candidates,
-            "features": self.data.features.size,
-            "features_seen": self.data.features.seen,
-            "metric": self.judged_by.name,
-        }
-
-    def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            **super().outcome(trained, last),
-            "feature_set": self.prepared.feature_set,
-            "main_score": self.judged_by.main,
-            "temperature": trained.model.temperature,
-        }
-
-    def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
-        return {"temperature": f"{result['temperature']:.3g}"}
-
-    def tested_on(self, test: ListDataset) -> str:
-        from hopefear.cli.console import scored
-        from hopefear.tasks.rerank.task import limits
-
-        first, oracle = (scored(self.metric, n) for n in limits(test, self.judged_by).values())
-        title = self.scores[0].title
-        return f"{super().tested_on(test)}, {title} of 1-best {first}, of the oracle {oracle}"
-
-    def comparison(self, test: ListDataset) -> dict[str, Any]:
-        from hopefear.tasks.rerank.task import limits
-
-        return {**super().comparison(test), **limits(test, self.judged_by)}
-
-    def judge(self, model: RerankModel, test: ListDataset) -> tuple[dict[str, float], Any]:
-        from hopefear.data.lists.dataset import counts_of
-        from hopefear.tasks.rerank.task import scores
-
-        best = model.predict(test)
-        stats = counts_of(test, self.judged_by)[test.rows.starts[:-1] + best]
-        return scores(test, best, self.judged_by), stats
-
-    def tester(self) -> Any:
-        return self.judged_by
-
-
-def _given(
-    args: argparse.Namespace, path: str, report: ReadReport | None = None
-) -> Iterator[CandidateLists]:
-    """Blocks of a file to ask about, with all candidates, so that places are those in the file."""
+def _given(args: argparse.Namespace, report: ReadReport) -> Iterator[CandidateLists]:
+    """Blocks of ``--input`` with all candidates, so that positions are those in the file."""
     from hopefear.core.progress import counted
     from hopefear.data.lists.files import read_lists
 
-    on_error = getattr(args, "on_error", "raise")
-    how = {"judged": False, "dedup": "none", "on_error": on_error, "report": report}
-    return counted(read_lists(path, args.format, **how), path, "lists")
-
-
-def answers(
-    args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
-) -> Iterator[bytes]:
-    """What the model thinks of the lists of ``--input``, block by block."""
-    from hopefear.tasks.rerank import answers as task
-
-    for block in _given(args, args.input, report):
-        found = task.answers(model, block, args.nbest, args.proba)
-        if args.output_format == "text":
-            if len(block) and not any(block.texts):
-                raise HopefearError(
-                    f"{args.input}: the candidates of list {block.ids[0]!r} have no texts to "
-                    "write; leave out --output-format text"
-                )
-            behind = "" if args.nbest is None else "\n"
-            lines = [[each["text"] for each in record.candidates] for record in found]
-            text = "".join(
-                "".join(" ".join(line.splitlines()) + "\n" for line in texts) + behind
-                for texts in lines
-            )
-        else:
-            text = "".join(
-                json.dumps(record.as_dict(), ensure_ascii=False) + "\n" for record in found
-            )
-        yield text.encode("utf-8", "backslashreplace")  # as JSON writes half a character
-
-
-def reasons(
-    args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
-) -> Iterator[bytes]:
-    """Why the best candidate of each list comes before the next; both by position in the file."""
-    from hopefear.cli.explain import told
-    from hopefear.tasks.rerank import answers as task
-
-    for block in _given(args, args.input, report):
-        for reason in task.reasons(model, block):
-            head, place = f"list {reason.list}", {"list": reason.list, "line": reason.line}
-            if reason.reason is None:
-                yield told(head, place, reason.note, args)
-                continue
-            place["texts"] = [each["text"] for each in reason.candidates]
-            texts = [f"  {e['position']}: {e['text']}" for e in reason.candidates if e["text"]]
-            yield told("\n".join([head, *texts]), place, reason.reason, args)
-
-
-def _explain(args: argparse.Namespace, model: RerankModel, console: Console) -> None:
-    """Say what puts a candidate of ``--list`` before another."""
-    from hopefear.cli.console import print_json
-    from hopefear.cli.explain import feature_lines
-    from hopefear.cli.progress import announced
-
-    with announced(console, "prediction"):
-        found = _reason(args, model)
-    one, other = found.candidates
-    assert found.reason is not None
-    reason = found.reason.facts(args.top)
-    gap = one["score"] - other["score"]
-    if args.json:
-        facts = {"list": found.list, "line": found.line, "candidates": [one, other], "gap": gap}
-        print_json({**facts, "features": reason["features"], "more": reason["more"]})
-        return
-    beats = "beats" if gap > 0.0 else "does not beat"
-    console.say(
-        f"list {found.list}: candidate {one['position']} {beats} candidate {other['position']}, "
-        f"by {gap:+.4f}"
-    )
-    for candidate in (one, other):
-        console.say(
-            f"  {candidate['position']}: score {candidate['score']:.4f} (the generator's "
-            f"{candidate['generator_score']:.4f})  {candidate['text']}"
-        )
-    console.say()
-    console.say("\n".join(feature_lines(reason["features"], reason["more"])))
-
-
-def _reason(args: argparse.Namespace, model: RerankModel) -> RerankReason:
-    """Why a candidate of ``--list`` beats another: those of ``--pair``, or the best two.
-
-    Unless said they are the model's best and the generator's, or the next where these are the same.
-    """
-    import numpy as np
-
-    from hopefear.tasks.rerank import answers as task
-
-    for block in _given(args, args.explain):
-        if args.list is not None and args.list not in block.ids:
-            continue
-        block = block.take(np.array([0 if args.list is None else list(block.ids).index(args.list)]))
-        name = block.ids[0]
-        if args.pair is not None:
-            try:
-                [reason] = task.reasons(model, block, 0, args.pair)
-            except HopefearError as error:
-                raise HopefearError(f"--pair {args.pair[0]}:{args.pair[1]}: {error}") from None
-            return reason
-        found = task.answers(model, block)
-        if len(found.order) < 2:
-            raise HopefearError(
-                f"{args.explain}: list {name!r} has one candidate, which beats no other; --list ID "
-                "names another list"
-            )
-        rival = int(found.places[np.argmax(found.lists.scores)])
-        pair = (None, None if rival == found.best[0] else rival)
-        [reason] = task.reasons(model, block, 0, pair)
-        return reason
-    raise HopefearError(f"--list {args.list}: there is no list of this id in {args.explain}")
-
-
-def evaluate(
-    args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
-) -> dict[str, Any]:
-    """Its choices beside the 1-best, the oracle and the worst."""
-    from hopefear.cli.surface import Sample
-    from hopefear.tasks.rerank import answers as task
-
-    dedup = model.about.get("reading", {}).get("dedup", "first")
-    lists: Any = _judged(args, "data", model.metric, report, dedup)
-    if args.report is not None:
-        lists = list(lists)  # which the page looks at again
-    scores = task.evaluate(model, lists)
-    if not args.json:
-        console.say(scores.text().rstrip("\n"))
-    facts = {**scores.as_dict(), "learner": model.about.get("learner")}
-    main = Score(model.metric.main, model.metric.main, model.metric.higher, "")
-    facts["sample"] = Sample(model.metric, scores.model.rows, main)
-    if args.report is not None:
-        from hopefear.metrics import reliability
-        from hopefear.report.evaluation import Evidence
-
-        judgement, shares = task.choices(model, lists)
-        bins = reliability(shares.clip(max=1.0), judgement.errors <= 0.0).as_dict()
-        sizes = {"lists": f"{facts['lists']:,}", "candidates": f"{facts['candidates']:,}"}
-        facts |= {"calibration": {"choices": bins}, "main": model.metric.main}
-        facts["page"] = Evidence(judgement, sizes)
-    return facts
-
-
-def findings(scores: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-    """The same for people: words, and the model between its bounds."""
-    main, gap = scores["main"], scores["gap_closed"]
-    words = {
-        "lists": f"{scores['lists']:,} with {scores['candidates']:,} candidates",
-        "better, worse than 1-best": f"{scores['better']:,}, {scores['worse']:,}",
-        "model − 1-best": f"{scores['difference']:+.4f} (95 % of resamples: "
-        f"{scores['difference_low']:+.4f} to {scores['difference_high']:+.4f}), "
-        f"p = {scores['p_value']:.3g}",
-        "way to the oracle": None if gap is None else f"{gap:.1f} %",
-        "oracle first": f"{scores['oracle_rate']:.1f} %, of 1-best "
-        f"{scores['baseline_oracle_rate']:.1f} %",
-        "non-zeros": f"{scores['nnz']:,}",
-    }
-    choices = {"model": "", "1-best": "baseline_", "oracle": "oracle_", "worst": "worst_"}
-    rows = [
-        [name, *(scores[f"{who}{main}{end}"] for end in ("", "_low", "_high"))]
-        for name, who in choices.items()
-    ]
-    return words, [("Choices", ["choice", main, "low", "high"], rows)]
-
-
-def show_scores(console: Console, scores: dict[str, Any]) -> None:
-    """What the table of `evaluate` leaves out."""
-    console.say(f"{scores['nnz']:,} non-zeros, {scores['model_signature']}")
-
-
-def model_facts(model: RerankModel, top: int) -> dict[str, Any]:
-    """What there is to say of this model."""
-    from hopefear.cli.inspect import votes_of
-
-    facts: dict[str, Any] = {
-        "baseline": model.baseline,
-        "temperature": model.temperature,
-        "metric": model.metric.cost_signature(),
-        "features": model.about.get("data", {}).get("features", model.features.size),
-        "extraction": model.features.extraction.to_header(),
-    }
-    if not model.predictor.linear:
-        return {**facts, "votes": votes_of(model.predictor, "lists")}
-    weights = {"top": model.top(top), "bottom": model.bottom(top)}
-    return {**facts, "families": families(model), **weights}
+    how: dict[str, Any] = {"judged": False, "dedup": "none"}
+    blocks = read_lists(args.input, args.format, on_error=args.on_error, report=report, **how)
+    return counted(blocks, args.input, "lists")
 
 
 def families(model: RerankModel) -> list[dict[str, Any]]:
@@ -730,40 +602,3 @@ def family(name: str) -> str:
     """
     kind, mark, _ = name.partition("|" if "|" in name else "=")
     return kind if kind and mark else OTHERS
-
-
-def facts_in_words(facts: dict[str, Any]) -> dict[str, Any]:
-    """The same for people."""
-    extraction = facts["extraction"]
-    parts = [name for name in ("named", "score", "consensus") if extraction[name]]
-    if extraction["trees"]:
-        kinds = extraction["trees"]["kinds"]
-        parts.append(f"trees, by {len(kinds)} kinds of features ({kinds[0]} to {kinds[-1]})")
-    return {
-        "looks at": ", ".join(parts) or "nothing",
-        "generator's score": _BASELINES[facts["baseline"]],
-        "costs": facts["metric"].removeprefix("cost:"),
-        "temperature": f"{facts['temperature']:.3g}",
-    }
-
-
-def show_weights(console: Console, facts: dict[str, Any]) -> None:
-    """Families of features, and what speaks for and against a candidate."""
-    from hopefear.cli.console import long_table, weights_table
-
-    if facts.get("families"):
-        rows = [
-            [
-                row["family"],
-                row["nnz"],
-                row["positive"],
-                row["nnz"] - row["positive"],
-                f"{row['sum']:.4f}",
-                f"{row['largest']:.4f}",
-            ]
-            for row in facts["families"]
-        ]
-        heads = ["family", "non-zeros", "for", "against", "sum of |weight|", "largest"]
-        long_table(console, heads, rows, _FAMILIES, "families")
-    weights_table(console, "for a candidate", ["feature"], facts.get("top", ()))
-    weights_table(console, "against a candidate", ["feature"], facts.get("bottom", ()))

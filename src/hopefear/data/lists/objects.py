@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,10 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from hopefear.core.arrays import Strings, Texts, frozen
+from hopefear.core.checks import sample_weights
 from hopefear.data.lists.candidates import CandidateLists, Layout, NamedEntries
 from hopefear.data.lists.input import Names, finite, number_wanted
 from hopefear.data.lists.trees import TreeTextError, gold_text, parse_trees
-from hopefear.data.numbers import LARGEST
+from hopefear.data.parse_numbers import LARGEST
 from hopefear.errors import HopefearError
 from hopefear.features.brackets import Trees, bracket_counts
 from hopefear.metrics.lists import Parseval
@@ -287,17 +289,17 @@ class ListReader:
         self,
         X: Any,
         y: Any = None,
-        weights: np.ndarray | None = None,
+        weights: Any = None,
         *,
         metric: str | None = None,
         judged: bool = True,
-    ) -> list[CandidateLists]:
+    ) -> Iterable[CandidateLists]:
         """Returns lists as readers of files give them.
 
         Parameters
         ----------
         X : list of lists of candidates, CandidateLists or several of them
-            The lists.
+            The lists; see `listed`.
         y, weights
             Costs or references, and a weight, of each list; not for several blocks, which hold
             theirs.
@@ -306,30 +308,53 @@ class ListReader:
         judged : bool
             Whether costs and references are looked at.
         """
+        X = listed(X)
         if are_blocks(X):
             if isinstance(X, CandidateLists):
                 block = X
             elif y is None and weights is None:
-                return list(X)
+                return X
             else:
                 raise HopefearError(
                     "X holds blocks as files give them, with their own costs and weights; leave "
                     "out y and sample_weight"
                 )
         else:
-            X, keys = list(outer(X)), set(RECORD)
+            keys = set(RECORD)
             named = self.records and any(not keys.isdisjoint(item) for item in _dicts(X))
             builder = ListBuilder(RECORD if named else (), judged)
             builder.add_all(X)
             block = builder.lists()
         block = judged_by(block, y, metric) if judged else block
-        return [block if weights is None else replace(block, weights=frozen(weights))]
+        if weights is not None:
+            block = replace(block, weights=frozen(sample_weights(weights, len(block), "lists")))
+        return [block]
+
+
+class Blocks(Iterator[CandidateLists]):
+    """Blocks of lists, one at a time, so that none is kept."""
+
+    def __init__(self, blocks: Iterable[CandidateLists]) -> None:
+        self.blocks = iter(blocks)
+
+    def __next__(self) -> CandidateLists:
+        return next(self.blocks)
+
+
+def listed(X: Any) -> Any:
+    """Returns what can be gone through again, or `Blocks` of what readers give one at a time."""
+    if isinstance(X, CandidateLists | Blocks | list | tuple):
+        return X
+    items = iter(outer(X))
+    first = next(items, None)
+    rest = chain([] if first is None else [first], items)
+    return Blocks(rest) if isinstance(first, CandidateLists) else list(rest)
 
 
 def are_blocks(X: Any) -> bool:
     """Returns whether these are lists as readers of files give them."""
     several = isinstance(X, list | tuple) and len(X) > 0
-    return isinstance(X, CandidateLists) or (
+    return isinstance(X, CandidateLists | Blocks) or (
         several and all(isinstance(block, CandidateLists) for block in X)
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +13,9 @@ from hopefear.data.lists.candidates import CandidateLists, without_copies
 from hopefear.data.lists.dataset import Blocks, ListDataset, counts_of
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListScores, evaluate_lists
-from hopefear.report.cases import Case, Judgement
+from hopefear.report.error_examples import Case, Judgement
 from hopefear.report.examples import BracketedText, Rival
+from hopefear.tasks.answers import Answers, Question
 from hopefear.tasks.base import Explanation
 from hopefear.tasks.rerank.model import RerankModel
 
@@ -50,7 +51,7 @@ class RerankRecord(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RerankAnswers:
+class RerankAnswers(Answers):
     """Scores and order of the candidates of some lists; going through it gives records.
 
     Parameters
@@ -122,21 +123,30 @@ class RerankAnswers:
         return candidate
 
 
-def answers(
-    model: RerankModel, block: CandidateLists, n: int | None = None, proba: bool = False
-) -> RerankAnswers:
+class AnswersOfBlocks(Answers):
+    """Answers to the lists of several blocks, one behind the other."""
+
+    def __init__(self, parts: Sequence[RerankAnswers]) -> None:
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def __iter__(self) -> Iterator[RerankRecord]:
+        return chain.from_iterable(self.parts)
+
+
+def answer(model: RerankModel, rows: CandidateLists, question: Question) -> RerankAnswers:
     """Returns what the model says of lists.
 
     Parameters
     ----------
     model : RerankModel
         What ranks.
-    block : CandidateLists
+    rows : CandidateLists
         The lists, with all of their candidates, so that positions are those in the file.
-    n : int, optional
-        Candidates of a record, best first; None for the best alone.
-    proba : bool
-        Whether records have probabilities.
+    question : Question
+        How many candidates, and whether with probabilities.
 
     Examples
     --------
@@ -145,15 +155,15 @@ def answers(
     >>> X = [[{"fear": 1}, {"hope": 1}]] * 2
     >>> model = Reranker("perceptron").fit(X, [[1, 0]] * 2).model_
     >>> [block] = ListReader().read(X)
-    >>> [record.as_dict()["best"] for record in answers(model, block)]
+    >>> [record.as_dict()["best"] for record in answer(model, block, Question())]
     [1, 1]
     """
-    lists, places = read_by_model(model, block)
+    lists, places = read_by_model(model, rows)
     data, decoder = model.encode(lists), model.ranker()
     scores = decoder.scores(data.rows)
     order = decoder.ranked(data.rows, scores)
-    shares = decoder.probabilities(data.rows, scores) if proba else None
-    return RerankAnswers(block, lists, places, data, scores, order, shares, n)
+    shares = decoder.probabilities(data.rows, scores) if question.proba else None
+    return RerankAnswers(rows, lists, places, data, scores, order, shares, question.n)
 
 
 def read_by_model(model: RerankModel, block: CandidateLists) -> tuple[CandidateLists, np.ndarray]:
@@ -206,7 +216,7 @@ def reasons(
         Positions of the candidate to explain and of its rival; None for the best, and for the next.
     """
     model.check_linear()
-    found = answers(model, block)
+    found = answer(model, block, Question())
     for k in range(len(found)) if i is None else [i]:
         yield _reason(model, found, k, pair)
 
@@ -229,10 +239,7 @@ def _reason(
         reason = model.explain(found.data, i, one, other)
         both = [reason.label, reason.runner_up]
         reason = reason._replace(label=places[both[0]], runner_up=places[both[1]])
-    candidates = [
-        {**found._candidate(start + c), "generator_score": float(lists.scores[start + c])}
-        for c in both
-    ]
+    candidates = [found._candidate(start + c) for c in both]
     return RerankReason(lists.ids[i], found.given.line_of(i), candidates, reason)
 
 

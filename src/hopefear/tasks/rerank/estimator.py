@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,20 +12,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.files import read_lists
-from hopefear.data.lists.objects import ListReader, are_blocks, outer
+from hopefear.data.lists.objects import ListReader, listed
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, ListScores
+from hopefear.tasks.answers import Question
 from hopefear.tasks.base import Explanation, NBestList, begin
 from hopefear.tasks.estimator import (
     ModelEstimator,
     as_value_errors,
     for_streams,
-    held_out,
-    sample_weights,
 )
-from hopefear.tasks.rerank.answers import RerankAnswers, answers, evaluate, read_by_model, reasons
+from hopefear.tasks.prepare import Options
+from hopefear.tasks.rerank.answers import (
+    AnswersOfBlocks,
+    answer,
+    evaluate,
+    read_by_model,
+    reasons,
+)
 from hopefear.tasks.rerank.model import RerankModel
-from hopefear.tasks.rerank.prepare import Prepared, prepare
+from hopefear.tasks.rerank.prepare import PreparedLists, prepare
 from hopefear.tasks.rerank.task import DEFAULT_LEARNER, Reranking, named_metric, teaching
 from hopefear.training.loop import Event
 
@@ -112,7 +118,7 @@ class Reranker(ModelEstimator[RerankModel]):
 
     _task, _kind, _models = "rerank", Reranking, RerankModel
     _reader: ListReader
-    _prepared: Prepared  # without its data: the features that the trainer's weights belong to
+    _prepared: PreparedLists  # without its data: the features that the trainer's weights belong to
 
     def __init__(
         self,
@@ -154,8 +160,9 @@ class Reranker(ModelEstimator[RerankModel]):
         X : list of lists of candidates
             A candidate is a dict of features; or a dict with ``features``, ``score``, ``cost``,
             ``text`` and ``tree``, all optional. A list may also be a sparse matrix or an array with
-            a row for each candidate, or a dict with ``candidates`` and ``reference``. What
-            :meth:`read` gives will do too.
+            a row for each candidate, or a dict with ``candidates`` and ``reference``. Blocks of
+            lists will do too, as :meth:`read` gives them, or
+            :func:`hopefear.data.lists.files.read_lists`, one at a time.
         y : list, optional
             For every list the costs of its candidates, or reference texts (one, or a list of them)
             for the ``metric``, or the gold tree. None: candidates or lists have their own.
@@ -168,55 +175,9 @@ class Reranker(ModelEstimator[RerankModel]):
         with as_value_errors():
             blocks, reader = self._read(X, y, sample_weight)
             dev = None if X_val is None else self._read(X_val, y_val, reader=reader)[0]
-            self._fit(blocks, dev, reader)
+            self.train(blocks, dev)
+            self._settle(reader)
         return self
-
-    def fit_file(
-        self,
-        path: str | os.PathLike[str],
-        dev: str | os.PathLike[str] | None = None,
-        *,
-        dev_gold: str | os.PathLike[str] | None = None,
-        **reading: Any,
-    ) -> Self:
-        """Learn from a file of lists, block by block.
-
-        Parameters
-        ----------
-        path, dev : str or path
-            Training lists, and held-out ones as ``X_val`` of :meth:`fit`.
-        dev_gold : str or path, optional
-            Gold trees of ``dev``, where it is in the format bllip.
-        **reading
-            As in :func:`hopefear.data.lists.files.read_lists`. A ``format`` is taken for ``dev``
-            where it fits.
-        """
-        with as_value_errors():
-            how: dict[str, Any] = {"metric": named_metric(self.metric), "dedup": self.dedup}
-            dev_blocks = None
-            if dev is not None:
-                prefer = {"format": "auto", "prefer": reading.get("format", "auto")}
-                dev_blocks = read_lists(dev, **{**how, **reading, **prefer, "gold": dev_gold})
-            elif dev_gold is not None:
-                raise HopefearError("dev_gold belongs to held-out lists: give dev too")
-            self._fit(read_lists(path, **{**how, **reading}), dev_blocks, ListReader())
-        return self
-
-    def _fit(
-        self,
-        blocks: Iterable[CandidateLists],
-        dev_blocks: Iterable[CandidateLists] | None,
-        reader: ListReader,
-    ) -> None:
-        prepared, seed = prepare(blocks, self._options()), self._seed()
-        data, dev = prepared.data, None
-        if dev_blocks is not None:
-            dev = prepared.held_out(dev_blocks)
-        elif self.early_stopping:
-            rest, part = held_out(len(data), self.validation_fraction, seed, "lists")
-            data, dev = data.take(rest), data.take(part)
-        model = self._train(prepared.task, data, dev, prepared.metric.main, seed=seed)
-        self._settle(reader, model, prepared)
 
     @for_streams
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -243,11 +204,12 @@ class Reranker(ModelEstimator[RerankModel]):
                 self._learn(teaching(self._prepared.held_out(blocks)), self._trainer)
                 return self
             blocks, reader = self._read(X, y, sample_weight)
-            prepared = prepare(blocks, self._options())
+            prepared = self._prepare(blocks, self._options())
             params = self._learner_params()
             model, trainer = begin(prepared.task, prepared.data, self.learner, params)
             self._learn(prepared.data, trainer)
-        self._settle(reader, model, prepared)
+            self._model = replace(model, about={**model.about, "reading": prepared.reading})
+            self._settle(reader)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -264,11 +226,13 @@ class Reranker(ModelEstimator[RerankModel]):
         >>> Reranker("perceptron").fit(X, y).predict([[{"hope": 2}, {"fear": 2}, {}]])
         array([0])
         """
-        return np.concatenate([np.zeros(0, np.int64), *(found.best for found in self._answers(X))])
+        return np.concatenate(
+            [np.zeros(0, np.int64), *(found.best for found in self._answers(X).parts)]
+        )
 
     def rank(self, X: Any) -> list[np.ndarray]:
         """Positions of the candidates of each list, best first."""
-        return [order for found in self._answers(X) for order in found.ranks]
+        return [order for found in self._answers(X).parts for order in found.ranks]
 
     def predict_nbest(self, X: Any, n: int = 10) -> list[NBestList]:
         """The n best candidates of each list, as dicts, best first.
@@ -280,32 +244,7 @@ class Reranker(ModelEstimator[RerankModel]):
         >>> [candidate["position"] for candidate in best]
         [1, 0]
         """
-        return [
-            NBestList(record.candidates) for found in self._answers(X, n, True) for record in found
-        ]
-
-    def predict_records(
-        self, X: Any, *, n: int | None = None, proba: bool = False
-    ) -> list[dict[str, Any]]:
-        """What ``hopefear predict`` and the HTTP service say of each list.
-
-        Parameters
-        ----------
-        X : list of lists of candidates
-            As for :meth:`fit`.
-        n : int, optional
-            The n best candidates, best first; None for the best alone.
-        proba : bool
-            Whether candidates have probabilities.
-
-        Examples
-        --------
-        >>> X, y = [[{"fear": 1}, {"hope": 1}]] * 2, [[1, 0]] * 2
-        >>> [record] = Reranker("perceptron").fit(X, y).predict_records(X[:1])
-        >>> record["id"], record["best"]
-        ('0', 1)
-        """
-        return [record.as_dict() for found in self._answers(X, n, proba) for record in found]
+        return [NBestList(record.candidates) for record in self._answers(X, n, True)]
 
     def explain(
         self, X: Any, i: int = 0, one: int | None = None, other: int | None = None
@@ -335,15 +274,14 @@ class Reranker(ModelEstimator[RerankModel]):
 
         Copies that are left out have minus infinity.
         """
-        return [row for found in self._answers(X) for row in found.by_list(found.scores, -np.inf)]
+        return [
+            row for found in self._answers(X).parts for row in found.by_list(found.scores, -np.inf)
+        ]
 
     def predict_proba(self, X: Any) -> list[np.ndarray]:
         """Probabilities of the candidates of each list; they add up to 1."""
-        return [
-            row
-            for found in self._answers(X, proba=True)
-            for row in found.by_list(found.probabilities, 0.0)
-        ]
+        parts = self._answers(X, proba=True).parts
+        return [row for found in parts for row in found.by_list(found.probabilities, 0.0)]
 
     def score(self, X: Any, y: Any = None) -> float:
         """The metric's main score of the chosen candidates; more is better.
@@ -392,28 +330,28 @@ class Reranker(ModelEstimator[RerankModel]):
         tags.input_tags.dict = True
         return tags
 
-    def _settle(self, reader: ListReader, model: RerankModel, prepared: Prepared) -> None:
-        """Keep a model with what :meth:`load` needs to read as it does, and how to go on."""
-        bare = {} if reader.records else {"records": False}
-        about = {**model.about, "reading": {**prepared.reading, **bare}}
-        self._reader, self._model = reader, replace(model, about=about)
-        self._prepared = prepared.without_data()
+    def _prepare(self, examples: Any, options: Options) -> PreparedLists:
+        self._prepared = prepare(examples, options)
+        return self._prepared
+
+    def _settle(self, reader: ListReader) -> None:
+        """Keep how candidates are written, for :meth:`load` too, and the way to go on."""
+        if not reader.records:
+            about = self._model.about
+            reading = {**about["reading"], "records": False}
+            self._model = replace(self._model, about={**about, "reading": reading})
+        self._reader, self._prepared = reader, self._prepared.without_data()
 
     def _renewed(self, model: RerankModel, trainer: Any, recent: Any) -> RerankModel:
         features = self._prepared.data.features
         return replace(super()._renewed(model, trainer, recent), features=features)
 
-    def _options(self) -> Reranking:
-        return Reranking(**{field.name: getattr(self, field.name) for field in fields(Reranking)})
-
     def _read(
         self, X: Any, y: Any = None, weights: Any = None, reader: ListReader | None = None
-    ) -> tuple[list[CandidateLists], ListReader]:
+    ) -> tuple[Iterable[CandidateLists], ListReader]:
         """Lists as training reads them, and how their candidates are written."""
-        X = X if are_blocks(X) else list(outer(X))
+        X = listed(X)
         reader = reader or ListReader.of(X)
-        if weights is not None:
-            weights = sample_weights(weights, len(X), "lists")
         metric = getattr(named_metric(self.metric), "name", None)
         return reader.read(X, y, weights, metric=metric), reader
 
@@ -427,8 +365,12 @@ class Reranker(ModelEstimator[RerankModel]):
     def _blocks(self, X: Any) -> list[CandidateLists]:
         """Lists to ask the model about, whatever they cost."""
         check_is_fitted(self)
-        return self._reader.read(X, judged=False)
+        return list(self._reader.read(X, judged=False))
 
-    def _answers(self, X: Any, n: int | None = None, proba: bool = False) -> list[RerankAnswers]:
+    def _answer(self, X: Any, question: Question) -> AnswersOfBlocks:
+        blocks = self._blocks(X)
+        return AnswersOfBlocks([answer(self.model_, block, question) for block in blocks])
+
+    def _answers(self, X: Any, n: int | None = None, proba: bool = False) -> Any:
         with as_value_errors():
-            return [answers(self.model_, block, n, proba) for block in self._blocks(X)]
+            return self._answer(X, Question(n, proba))

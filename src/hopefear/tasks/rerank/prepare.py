@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
 
 from hopefear.core.checks import check_at_least
 from hopefear.data.lists.candidates import CandidateLists, deduplicated
-from hopefear.data.lists.dataset import Blocks, DatasetBuilder, ListDataset, each, encoded
+from hopefear.data.lists.dataset import (
+    Blocks,
+    DatasetBuilder,
+    ListDataset,
+    counts_of,
+    each,
+    encoded,
+)
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListNumbering
 from hopefear.metrics.lists import ListMetric
+from hopefear.tasks import prepare as base
+from hopefear.tasks.prepare import Options
+from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.task import (
     Reranking,
     baseline_of,
@@ -20,6 +32,7 @@ from hopefear.tasks.rerank.task import (
     idle_lists,
     metric_of,
     named_metric,
+    scores,
     teaching,
 )
 
@@ -28,38 +41,26 @@ TREE_FEATURES, TREE_COUNT = "rich,consensus", 5
 OTHER_FEATURES, OTHER_COUNT = "named,score", 1
 
 
-@dataclass(frozen=True)
-class Prepared:
+@dataclass(frozen=True, kw_only=True)
+class PreparedLists(base.Prepared):
     """Lists in the features and with the costs that they are learned with.
 
     Parameters
     ----------
-    data : ListDataset
-        What is learned from.
-    task : Reranking
-        The options; its metric is the one that judges.
+    task, data, stop_on, reading, messages
+        As in `Prepared`; the metric of the task is the one that judges.
     baseline : {"feature", "offset", "none"}
         What the generator's score is in this data.
-    reading : mapping
-        What a model must know to read more lists.
     """
 
-    data: ListDataset
     task: Reranking
-    baseline: str
-    reading: Mapping[str, Any]
+    data: ListDataset
+    baseline: str = "feature"
 
     @property
     def metric(self) -> ListMetric:
         """What makes costs, and scores choices."""
         return metric_of(self.task.metric, self.data)
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """What users should know of the data."""
-        idle = int(idle_lists(self.data).sum())
-        text = f"lists that teach nothing, of one candidate or of equal costs: {idle:,}"
-        return (text,) if idle else ()
 
     @property
     def feature_set(self) -> str:
@@ -75,38 +76,58 @@ class Prepared:
         trees = self.data.features.extraction.trees is not None
         return self.task.min_count or (TREE_COUNT if trees else OTHER_COUNT)
 
-    def held_out(self, blocks: Blocks) -> ListDataset:
-        """Returns other lists in the same features, with costs by the same metric."""
+    def sizes(self) -> dict[str, Any]:
+        return {
+            "lists": len(self.data),
+            "idle_lists": int(idle_lists(self.data).sum()),
+            "candidates": self.data.n_candidates,
+            "features": self.data.features.size,
+            "features_seen": self.data.features.seen,
+            "metric": self.metric.name,
+        }
+
+    def held_out(self, examples: Blocks) -> ListDataset:
         return encoded(
-            _distinct(blocks, self.task.dedup),
+            _distinct(examples, self.task.dedup),
             self.data.features,
             self.baseline,
             oracle=self.task.oracle,
             metric=self.task.judge,
         )
 
-    def without_data(self) -> Prepared:
+    def split(self, fraction: float, seed: int) -> tuple[Self, ListDataset]:
+        rest, part = base.held_out(len(self.data), fraction, seed, "lists")
+        return replace(self, data=self.data.take(rest)), self.data.take(part)
+
+    def without_data(self) -> Self:
         """Returns what brings other lists into the same features, and nothing else."""
         return replace(self, data=self.data.take([]))
 
-    def for_learner(self, name: str, params: Mapping[str, Any]) -> Prepared:
-        """Returns the same: all learners of lists read the same features."""
-        return self
+    def judge(
+        self, model: RerankModel, test: ListDataset, n_jobs: int = 1
+    ) -> tuple[dict[str, float], np.ndarray]:
+        best = model.predict(test)
+        counts = counts_of(test, self.metric)[test.rows.starts[:-1] + best]
+        return scores(test, best, self.metric), counts
+
+    def tester(self) -> ListMetric:
+        return self.metric
 
 
-def prepare(blocks: Blocks, task: Reranking | None = None) -> Prepared:
+def prepare(examples: Blocks, options: Options) -> PreparedLists:
     """Returns lists as they are learned from.
 
     Parameters
     ----------
-    blocks : CandidateLists, or several
+    examples : CandidateLists, or several
         The lists, as readers of files and of Python objects give them.
-    task : Reranking, optional
-        The options.
+    options : mapping
+        Parameters of :class:`hopefear.Reranker` by name.
     """
-    task = task or Reranking()
+    names = [field.name for field in fields(Reranking)]
+    task = Reranking(**{name: options[name] for name in names if name in options})
     data = dataset(
-        _distinct(blocks, task.dedup),
+        _distinct(examples, task.dedup),
         task.features,
         min_count=task.min_count,
         baseline=task.baseline,
@@ -114,8 +135,16 @@ def prepare(blocks: Blocks, task: Reranking | None = None) -> Prepared:
         metric=task.judge,
     )
     check(data)
-    judged = replace(task, metric=metric_of(task.metric, data))
-    return Prepared(data, judged, baseline_of(data), {"dedup": task.dedup})
+    idle, judge = int(idle_lists(data).sum()), metric_of(task.metric, data)
+    message = f"lists that teach nothing, of one candidate or of equal costs: {idle:,}"
+    return PreparedLists(
+        task=replace(task, metric=judge),
+        data=data,
+        stop_on=judge.main,
+        reading={"dedup": task.dedup},
+        messages=(message,) if idle else (),
+        baseline=baseline_of(data),
+    )
 
 
 def _distinct(blocks: Blocks, policy: str) -> Iterator[CandidateLists]:
@@ -140,20 +169,8 @@ def dataset(
     ----------
     blocks : CandidateLists, or several
         The lists, as readers give them.
-    features : str or Extraction
-        A comma list of ``named`` (those that files name), ``score`` (of the generator), ``ptb``,
-        ``rich`` or single families of tree features, and ``consensus``. ``"auto"`` is
-        ``rich,consensus`` where candidates are trees, else ``named,score``.
-    min_count : int, optional
-        Features that tell candidates apart in fewer lists are left out; 5 for trees and 1
-        elsewhere, unless said. More makes smaller models.
-    baseline : {"feature", "offset", "none"}
-        What the generator's score is: one of the features, if it is among them; a fixed part of
-        every score; or ignored.
-    oracle : {"first", "score"}
-        Which of equally cheap candidates is to be learned: the first, or that of highest score.
-    metric : str or ListMetric, optional
-        Makes the costs of candidates against references; without it costs must be given.
+    features, min_count, baseline, oracle, metric
+        As of :class:`hopefear.Reranker`.
 
     Examples
     --------

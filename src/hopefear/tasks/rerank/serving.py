@@ -8,7 +8,8 @@ from typing import Any
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.objects import ListReader
 from hopefear.errors import HopefearError
-from hopefear.tasks.rerank.answers import answers, reasons
+from hopefear.tasks.answers import Question
+from hopefear.tasks.rerank.answers import answer, reasons
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.serving import Service
 
@@ -74,8 +75,7 @@ class RerankService(Service):
 
     def _records(self, inputs: Sequence[Any], n: int | None) -> list[dict[str, Any]]:
         """Records, which have an id where the input has one."""
-        found = answers(self.model, self._lists(inputs), n, proba=True)
-        dicts = [record.as_dict() for record in found]
+        dicts = answer(self.model, self._lists(inputs), Question(n, True)).as_dicts()
         for value, record in zip(inputs, dicts, strict=True):
             if not (isinstance(value, dict) and "id" in value):
                 del record["id"]
