@@ -10,11 +10,11 @@ import pytest
 from places import DATA
 
 from hopefear.data.generators import candidate_lists
-from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.dataset import ListDataset, idle_lists
 from hopefear.errors import HopefearError
 from hopefear.tasks.base import train
 from hopefear.tasks.rerank.prepare import dataset
-from hopefear.tasks.rerank.task import Reranking, idle_lists
+from hopefear.tasks.rerank.task import Reranking
 from hopefear_papers import EXPERIMENTS
 from hopefear_papers.claims import Difference, order_of
 from hopefear_papers.frame import Experiment, KeptRuns, Trail, at_most

@@ -30,8 +30,10 @@ from hopefear.errors import HopefearError, ModelError
 from hopefear.features.templates import parse_templates
 from hopefear.report.notebook import model_html
 from hopefear.tasks import model_from_parts, service_of
+from hopefear.tasks.answers import Question
 from hopefear.tasks.base import train as train_task
 from hopefear.tasks.classify import task as classify
+from hopefear.tasks.rerank.answers import answer
 from hopefear.tasks.rerank.prepare import dataset as lists_dataset
 from hopefear.tasks.rerank.task import Reranking
 from hopefear.tasks.tag import task as tag
@@ -106,7 +108,7 @@ def use(header, arrays, data):
             model.nbest(data, 2)
         else:
             assert model.predict(data).shape == (len(data),)
-            model.probabilities(data)
+            answer(model, data, Question(3, True)).as_dicts()
         type(model).from_bytes(model.to_bytes())
     except HopefearError:
         return False

@@ -13,7 +13,9 @@ from hopefear import storage
 from hopefear.data.generators import candidate_lists
 from hopefear.errors import HopefearError, ModelError
 from hopefear.metrics.lists import metric_named
+from hopefear.tasks.answers import Question
 from hopefear.tasks.base import train
+from hopefear.tasks.rerank.answers import answer
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.prepare import dataset
 from hopefear.tasks.rerank.task import Reranking
@@ -71,14 +73,15 @@ def test_a_model_of_no_weights_keeps_the_order_given():
     found = RerankModel.from_bytes(empty.to_bytes())
     assert (found.features.size, found.nnz) == (0, 0)
     assert not found.predict(LISTS).any() and found.top() == found.bottom() == []
-    np.testing.assert_allclose(found.probabilities(LISTS), 0.2)
+    shares = answer(found, LISTS, Question(proba=True)).probabilities
+    np.testing.assert_allclose(shares, 0.2)
 
 
 def test_answers_are_the_same_for_blocks_and_for_data():
     model = train(Reranking(), DATA, "perceptron", epochs=2).model
     np.testing.assert_array_equal(model.score(LISTS), model.score(DATA))
     np.testing.assert_array_equal(model.predict([LISTS, LISTS])[30:], model.predict(DATA))
-    ranks = model.rank(LISTS)
+    ranks = answer(model, LISTS, Question()).ranks
     assert [r[0] for r in ranks] == model.predict(LISTS).tolist()
     assert all(sorted(r) == list(range(5)) for r in ranks)
 
@@ -205,7 +208,7 @@ def test_forged_files_are_refused_or_work(readout):
             continue
         best = found.predict(LISTS)
         assert best.shape == (30,) and best.min() >= 0 and best.max() < 5
-        assert len(found.rank(LISTS)) == 30
+        assert len(answer(found, LISTS, Question()).ranks) == 30
         if readout != "voted":
             found.top(2)
         RerankModel.from_bytes(found.to_bytes())

@@ -12,7 +12,7 @@ from places import DATA as CORPORA
 from hopefear.core.learner import Learner
 from hopefear.data.generators import candidate_lists
 from hopefear.data.lists.candidates import CandidateLists, NamedEntries
-from hopefear.data.lists.dataset import ListDataset, ListRows, encoded
+from hopefear.data.lists.dataset import ListDataset, ListRows, encoded, idle_lists
 from hopefear.errors import CombinationError, HopefearError, InputError
 from hopefear.losses.hinge import Hinge
 from hopefear.metrics.lists import metric_named
@@ -25,7 +25,7 @@ from hopefear.tasks.base import train
 from hopefear.tasks.rerank.answers import evaluate
 from hopefear.tasks.rerank.estimator import Reranker
 from hopefear.tasks.rerank.prepare import chosen, dataset
-from hopefear.tasks.rerank.task import Reranking, idle_lists, scores
+from hopefear.tasks.rerank.task import Reranking, scores
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.loop import LearningWarning

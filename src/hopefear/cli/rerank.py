@@ -112,9 +112,6 @@ class Lists(Surface):
     name, noun = "rerank", "lists"
     title, unit = "Rerankers compared", "lists"
     notes = ("oracle first: lists, in percent, where the choice is as cheap as the cheapest.",)
-    no_parameters = (
-        *("gold", "dev_gold", "test_gold", "refs", "dev_refs", "test_refs", "metric_option"),
-    )
     rehearsal = _REHEARSAL
     words: ClassVar[Mapping[str, Words]] = {
         "train": _TRAIN,
@@ -130,6 +127,7 @@ class Lists(Surface):
         "each list",
     }
     files = ("gold", "dev_gold", "test_gold", "refs", "dev_refs", "test_refs")
+    no_parameters = (*files, "metric_option")
 
     def data_options(self, group: argparse._ArgumentGroup, verb: str) -> None:
         others = ("dev", "test") if verb == "compare" else ("dev",)
@@ -275,12 +273,12 @@ class Lists(Surface):
         return score, Score("oracle first", "oracle_rate", unit=" % of lists")
 
     def describe(self, prepared: Any) -> str:
-        data, seen, least = prepared.data, prepared.data.features.seen, prepared.min_count
+        data, seen, least = prepared.data, prepared.data.features.seen, prepared.task.min_count
         features = f"{data.features.size:,} of {seen:,} features kept"
         often = f", in {least} lists or more" if least > 1 else ""
         return (
             f"{data.source}: {len(data):,} lists, {data.n_candidates:,} candidates, {features} "
-            f"({prepared.feature_set}{often}), judged by {prepared.metric.name}"
+            f"({prepared.task.features}{often}), judged by {prepared.metric.name}"
         )
 
     def facts(self, prepared: Any) -> dict[str, Any]:
@@ -295,8 +293,8 @@ class Lists(Surface):
 
     def settings(self, prepared: Any, args: argparse.Namespace) -> dict[str, Any]:
         return {
-            "features": prepared.feature_set,
-            "min_count": prepared.min_count,
+            "features": prepared.task.features,
+            "min_count": prepared.task.min_count,
             "metric": prepared.metric.cost_signature(),
             **{name: getattr(args, name) for name in ("baseline", "dedup", "oracle", "tied")},
         }
@@ -304,7 +302,7 @@ class Lists(Surface):
     def outcome(self, prepared: Any, trained: Any) -> dict[str, Any]:
         return {
             **prepared.sizes(),
-            "feature_set": prepared.feature_set,
+            "feature_set": prepared.task.features,
             "main_score": prepared.metric.main,
             "temperature": trained.model.temperature,
         }
@@ -356,7 +354,7 @@ class Lists(Surface):
         self, args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
     ) -> Iterator[bytes]:
         from hopefear.cli.explain import told
-        from hopefear.tasks.rerank.answers import reasons
+        from hopefear.tasks.rerank.answers import ALONE, reasons
 
         known = False
         for block in _given(args, report):
@@ -364,12 +362,12 @@ class Lists(Surface):
                 continue
             known, i = True, None if args.list is None else list(block.ids).index(args.list)
             for reason in reasons(model, block, i, args.pair or (None, None)):
-                place = {"list": reason.list, "line": reason.line}
+                place = {"list": reason.id, "line": reason.line}
                 if reason.reason is not None:
                     place["texts"] = [each["text"] for each in reason.candidates]
                 texts = [f"  {e['position']}: {e['text']}" for e in reason.candidates if e["text"]]
-                head = "\n".join([f"list {reason.list}", *texts])
-                yield told(head, place, reason.reason or reason.note, args)
+                head = "\n".join([f"list {reason.id}", *texts])
+                yield told(head, place, reason.reason or ALONE, args)
         if args.list is not None and not known:
             raise HopefearError(f"--list {args.list}: there is no list of this id in {args.input}")
 
@@ -378,8 +376,7 @@ class Lists(Surface):
     ) -> dict[str, Any]:
         from hopefear.tasks.rerank import answers as task
 
-        dedup = model.about.get("reading", {}).get("dedup", "first")
-        lists: Any = _judged(args, "data", model.metric, report, dedup)
+        lists: Any = _judged(args, "data", model.metric, report)
         if args.report is not None:
             lists = list(lists)  # which the page looks at again
         scores = task.evaluate(model, lists)
@@ -399,7 +396,7 @@ class Lists(Surface):
             facts["page"] = Evidence(judgement, sizes)
         return facts
 
-    def findings(self, scores: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         """The same for people: words, and the model between its bounds."""
         main, gap = scores["main"], scores["gap_closed"]
         words = {
@@ -420,7 +417,7 @@ class Lists(Surface):
         ]
         return words, [("Choices", ["choice", main, "low", "high"], rows)]
 
-    def show_scores(self, console: Console, scores: dict[str, Any]) -> None:
+    def show_scores(self, console: Console, scores: Mapping[str, Any]) -> None:
         """What the table of `evaluate` leaves out."""
         console.say(f"{scores['nnz']:,} non-zeros, {scores['model_signature']}")
 
@@ -440,7 +437,7 @@ class Lists(Surface):
         weights = {"top": model.top(top), "bottom": model.bottom(top)}
         return {**facts, "families": families(model), **weights}
 
-    def facts_in_words(self, facts: dict[str, Any]) -> dict[str, Any]:
+    def facts_in_words(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """The same for people."""
         extraction = facts["extraction"]
         parts = [name for name in ("named", "score", "consensus") if extraction[name]]
@@ -454,7 +451,7 @@ class Lists(Surface):
             "temperature": f"{facts['temperature']:.3g}",
         }
 
-    def show_weights(self, console: Console, facts: dict[str, Any]) -> None:
+    def show_weights(self, console: Console, facts: Mapping[str, Any]) -> None:
         """Families of features, and what speaks for and against a candidate."""
         from hopefear.cli.console import long_table, weights_table
 
@@ -520,11 +517,7 @@ def metric_asked(
 
 
 def _judged(
-    args: argparse.Namespace,
-    which: str,
-    metric: ListMetric | None,
-    report: ReadReport,
-    dedup: str | None = None,
+    args: argparse.Namespace, which: str, metric: ListMetric | None, report: ReadReport
 ) -> Iterator[CandidateLists]:
     """Blocks of the file of an option, in which every candidate must have a cost."""
     from hopefear.core.progress import counted
@@ -540,7 +533,7 @@ def _judged(
         require_costs=True,
         gold=gold,
         refs=refs,
-        dedup=dedup or args.dedup,
+        dedup=getattr(args, "dedup", "none"),  # a model knows what to leave out
         on_error=args.on_error,
         report=report,
         **form,

@@ -23,10 +23,10 @@ from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
 from hopefear.recipes import NetworkRecipe
 from hopefear.storage import untrusted
-from hopefear.tasks import recipe
+from hopefear.tasks import TASKS, named_object, recipe
 from hopefear.tasks.answers import Answers, Question
 from hopefear.tasks.base import Task, Trained, needs_temperature, train
-from hopefear.tasks.prepare import Prepared, Run, learn
+from hopefear.tasks.prepare import Options, Prepared, Run, learn
 from hopefear.tasks.prepare import held_out as held_out
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.loop import Event, counts
@@ -147,7 +147,6 @@ class ModelEstimator(Estimator, Generic[M]):
 
     _models: ClassVar[Any]  # the class of the models
     _kind: ClassVar[type[Task]]  # the class of the task
-    _prepare: ClassVar[Callable[[Any, Mapping[str, Any]], Prepared]]  # as a static method
     _model: M
     _trainer: Any = None  # what can go on learning
     _recent: Any = None  # learned from since the model was made
@@ -241,6 +240,10 @@ class ModelEstimator(Estimator, Generic[M]):
         self._take(trained)
         self._model = trained.model
         return trained
+
+    def _prepare(self, examples: Any, options: Options) -> Prepared:
+        """What the task makes of examples to learn from."""
+        return named_object(TASKS[self._task].prepare or "")(examples, options)
 
     def _take(self, trained: Trained) -> None:
         """Keep how training went, and what can go on learning."""

@@ -399,6 +399,25 @@ def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
     )
 
 
+def idle_lists(data: ListDataset) -> np.ndarray:
+    """Returns which lists teach nothing (bool): all of their candidates cost the same.
+
+    >>> rows = ListRows([0, 2], [0, 1], [7], [0, 0, 1], [0], [1.0], [0, 0], [0.5, 0], [1], [1])
+    >>> idle_lists(ListDataset(rows)).tolist()
+    [False]
+    """
+    costs, starts = data.rows.costs, data.rows.starts[:-1]
+    if not len(starts):
+        return np.zeros(0, bool)
+    return np.minimum.reduceat(costs, starts) == np.maximum.reduceat(costs, starts)
+
+
+def teaching(data: ListDataset) -> ListDataset:
+    """Returns the data with the weight 0 for lists that teach nothing."""
+    idle = idle_lists(data)
+    return data.replaced(weights=np.where(idle, 0.0, data.rows.weights)) if idle.any() else data
+
+
 def counts_of(data: ListDataset, metric: ListMetric) -> np.ndarray:
     """Returns what a metric counts in every candidate."""
     if metric.name == GIVEN:

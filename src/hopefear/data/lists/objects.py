@@ -198,14 +198,15 @@ class ListBuilder:
         if self.judged and item.get("cost") is not None:
             self.costs.append(_number(where, "cost", item["cost"]))
         if self.judged and "tree" in item and COUNTS[0] in item:
-            matched, gold, test = (item.get(name) for name in COUNTS)
-            whole = all(isinstance(count, Integral) for count in (matched, gold, test))
-            if not whole or not 0 <= matched <= min(gold, test):
+            counts: list[Any] = [item.get(name) for name in COUNTS]
+            if not all(isinstance(count, Integral) for count in counts) or not (
+                0 <= counts[0] <= min(counts)
+            ):
                 raise HopefearError(
                     f"{where}: expected {', '.join(COUNTS)} as counts that fit together, found "
-                    f"{matched}, {gold}, {test}"
+                    f"{counts}"
                 )
-            self.counts.append([matched, gold, test])
+            self.counts.append(counts)
         pairs = item.get("phrases")
         self.has_pairs |= pairs is not None
         self._close(score, text, derivation, [_pair(where, pair) for pair in pairs or ()])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.data.lists.candidates import CandidateLists, without_copies
-from hopefear.data.lists.dataset import Blocks, ListDataset, counts_of
+from hopefear.data.lists.dataset import Blocks, ListDataset, counts_of, each
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListScores, evaluate_lists
 from hopefear.report.error_examples import Case, Judgement
@@ -21,6 +21,7 @@ from hopefear.tasks.rerank.model import RerankModel
 
 _MOST = 300  # lists on a page
 _RIVALS = 5
+ALONE = "one candidate, which beats no other"
 
 
 class RerankRecord(NamedTuple):
@@ -177,23 +178,18 @@ def read_by_model(model: RerankModel, block: CandidateLists) -> tuple[CandidateL
 class RerankReason(NamedTuple):
     """Why a candidate of a list comes before another one; both are positions in the list."""
 
-    list: str
+    id: str
     line: int
     candidates: list[dict[str, Any]]  # the one and the other
     reason: Explanation | None  # None where there is no other
 
     def as_dict(self, top: int) -> dict[str, Any]:
         """The same for JSON, with the ``top`` strongest features."""
-        place = {"list": self.list, "line": self.line}
+        place = {"list": self.id, "line": self.line}
         if self.reason is None:
-            return {**place, "note": self.note}
+            return {**place, "note": ALONE}
         texts = [candidate["text"] for candidate in self.candidates]
         return {**place, "texts": texts, **self.reason.facts(top)}
-
-    @property
-    def note(self) -> str:
-        """Why there is no reason."""
-        return "one candidate, which beats no other"
 
 
 def reasons(
@@ -257,6 +253,8 @@ def evaluate(
     samples, seed : int
         Resamples behind bounds and p-values.
     """
+    if not isinstance(lists, ListDataset):
+        lists = (read_by_model(model, block)[0] for block in each(lists))
     data, decoder = model.encode(lists, judged=True), model.ranker()
     points = decoder.scores(data.rows)
     return evaluate_lists(
@@ -273,16 +271,9 @@ def evaluate(
     )
 
 
-class Choices(NamedTuple):
-    """What a reranker chose from all lists."""
-
-    judgement: Judgement
-    probabilities: np.ndarray  # of the chosen candidates
-
-
-def choices(model: RerankModel, blocks: Sequence[CandidateLists]) -> Choices:
-    """Returns how much more than the cheapest the chosen candidates cost, and the lists to show."""
-    ranker = model.ranker()
+def choices(model: RerankModel, blocks: Sequence[CandidateLists]) -> tuple[Judgement, np.ndarray]:
+    """Returns what the chosen candidates cost above the cheapest, and their probabilities."""
+    ranker, blocks = model.ranker(), [read_by_model(model, block)[0] for block in blocks]
     encoded = [model.encode(block, judged=True) for block in blocks]
     gaps, shares = [np.zeros(0)], [np.zeros(0)]
     for data in encoded:
@@ -302,7 +293,7 @@ def choices(model: RerankModel, blocks: Sequence[CandidateLists]) -> Choices:
     judgement = Judgement(
         np.concatenate(gaps), cases, "lists", "that lose most", _MOST, graded=True
     )
-    return Choices(judgement, np.concatenate(shares))
+    return judgement, np.concatenate(shares)
 
 
 def _case(model: RerankModel, block: CandidateLists, lists: Any, i: int, number: int) -> Case:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hopefear.data.lists.candidates import CandidateLists
+from hopefear.data.lists.dataset import teaching
 from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.objects import ListReader, listed
 from hopefear.errors import HopefearError
@@ -24,15 +25,15 @@ from hopefear.tasks.estimator import (
 )
 from hopefear.tasks.prepare import Options
 from hopefear.tasks.rerank.answers import (
+    ALONE,
     AnswersOfBlocks,
     answer,
     evaluate,
-    read_by_model,
     reasons,
 )
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.prepare import PreparedLists, prepare
-from hopefear.tasks.rerank.task import DEFAULT_LEARNER, Reranking, named_metric, teaching
+from hopefear.tasks.rerank.task import DEFAULT_LEARNER, Reranking, named_metric
 from hopefear.training.loop import Event
 
 
@@ -266,7 +267,7 @@ class Reranker(ModelEstimator[RerankModel]):
                 raise HopefearError(f"there is no list {i}; they are counted from 0")
             [found] = reasons(self.model_, blocks[0], k, (one, other))
             if found.reason is None:
-                raise HopefearError(f"list {i} has {found.note}")
+                raise HopefearError(f"list {i} has {ALONE}")
             return found.reason
 
     def decision_function(self, X: Any) -> list[np.ndarray]:
@@ -299,13 +300,14 @@ class Reranker(ModelEstimator[RerankModel]):
 
     def metrics(self, X: Any, y: Any = None) -> dict[str, float]:
         """Scores of the chosen candidates by name, and how often they are the cheapest."""
-        with as_value_errors():
-            return evaluate(self.model_, self._judged(X, y), samples=1).model.scores
+        return self.evaluate(X, y, samples=1).model.scores
 
     def evaluate(self, X: Any, y: Any = None, *, samples: int = 1000, seed: int = 1) -> ListScores:
         """The model beside the generator's 1-best, the oracle and the worst, with bounds."""
         with as_value_errors():
-            return evaluate(self.model_, self._judged(X, y), samples=samples, seed=seed)
+            model = self.model_
+            lists = self._reader.read(X, y, metric=model.metric.name)
+            return evaluate(model, lists, samples=samples, seed=seed)
 
     @staticmethod
     def read(path: str | os.PathLike[str], **reading: Any) -> list[CandidateLists]:
@@ -354,13 +356,6 @@ class Reranker(ModelEstimator[RerankModel]):
         reader = reader or ListReader.of(X)
         metric = getattr(named_metric(self.metric), "name", None)
         return reader.read(X, y, weights, metric=metric), reader
-
-    def _judged(self, X: Any, y: Any) -> list[CandidateLists]:
-        """Lists as the model reads them, with costs or references."""
-        check_is_fitted(self)
-        model = self._model
-        blocks = self._reader.read(X, y, metric=model.metric.name)
-        return [read_by_model(model, block)[0] for block in blocks]
 
     def _blocks(self, X: Any) -> list[CandidateLists]:
         """Lists to ask the model about, whatever they cost."""

@@ -17,6 +17,8 @@ from hopefear.data.lists.dataset import (
     counts_of,
     each,
     encoded,
+    idle_lists,
+    teaching,
 )
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
@@ -29,11 +31,9 @@ from hopefear.tasks.rerank.task import (
     Reranking,
     baseline_of,
     check,
-    idle_lists,
     metric_of,
     named_metric,
     scores,
-    teaching,
 )
 
 # What "auto" features are, and the fewest lists a feature must tell apart: of trees, of others.
@@ -48,7 +48,8 @@ class PreparedLists(base.Prepared):
     Parameters
     ----------
     task, data, stop_on, reading, messages
-        As in `Prepared`; the metric of the task is the one that judges.
+        As in `Prepared`; the task has the features, their least count and the metric that were
+        chosen where it was left to the data.
     baseline : {"feature", "offset", "none"}
         What the generator's score is in this data.
     """
@@ -61,20 +62,6 @@ class PreparedLists(base.Prepared):
     def metric(self) -> ListMetric:
         """What makes costs, and scores choices."""
         return metric_of(self.task.metric, self.data)
-
-    @property
-    def feature_set(self) -> str:
-        """Name of the features that were asked for."""
-        features, trees = self.task.features, self.data.features.extraction.trees is not None
-        if features == "auto":
-            return TREE_FEATURES if trees else OTHER_FEATURES
-        return features if isinstance(features, str) else "given"
-
-    @property
-    def min_count(self) -> int:
-        """Lists that a feature must tell candidates apart in."""
-        trees = self.data.features.extraction.trees is not None
-        return self.task.min_count or (TREE_COUNT if trees else OTHER_COUNT)
 
     def sizes(self) -> dict[str, Any]:
         return {
@@ -136,9 +123,13 @@ def prepare(examples: Blocks, options: Options) -> PreparedLists:
     )
     check(data)
     idle, judge = int(idle_lists(data).sum()), metric_of(task.metric, data)
+    trees = data.features.extraction.trees is not None
+    auto = TREE_FEATURES if trees else OTHER_FEATURES
+    features = auto if task.features == "auto" else task.features
+    least = task.min_count or (TREE_COUNT if trees else OTHER_COUNT)
     message = f"lists that teach nothing, of one candidate or of equal costs: {idle:,}"
     return PreparedLists(
-        task=replace(task, metric=judge),
+        task=replace(task, metric=judge, features=features, min_count=least),
         data=data,
         stop_on=judge.main,
         reading={"dedup": task.dedup},

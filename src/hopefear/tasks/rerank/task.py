@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear.data.lists.dataset import ListDataset, counts_of
+from hopefear.data.lists.dataset import ListDataset, counts_of, idle_lists
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
 from hopefear.metrics.lists import ListMetric, metric_named
@@ -19,7 +19,7 @@ from hopefear.structures.nbest import NBest
 from hopefear.tasks import TASKS
 from hopefear.tasks.base import Task, best_of
 from hopefear.tasks.rerank.model import RerankModel, check_features
-from hopefear.training.decoders.lists import ListDecoder, check_offsets, in_lists
+from hopefear.training.decoders.lists import ListDecoder, check_offsets
 from hopefear.training.loop import Fit, LearningWarning
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
@@ -152,27 +152,6 @@ class Reranking(Task):
         return RerankModel(
             predictor, data.features, baseline_of(data), temperature, judge, signature, about
         )
-
-
-def teaching(data: ListDataset) -> ListDataset:
-    """Returns the data with the weight 0 for lists that teach nothing."""
-    idle = idle_lists(data)
-    if not idle.any():
-        return data
-    return data.replaced(weights=np.where(idle, 0.0, data.rows.weights))
-
-
-def idle_lists(data: ListDataset) -> np.ndarray:
-    """Which lists teach nothing (bool): all of their candidates cost the same.
-
-    Examples
-    --------
-    >>> from hopefear.data.generators import candidate_lists
-    >>> idle_lists(dataset(candidate_lists(2, candidates=1))).tolist()
-    [True, True]
-    """
-    costs, starts = data.rows.costs, data.rows.starts
-    return in_lists(np.minimum, costs, starts) == in_lists(np.maximum, costs, starts)
 
 
 def named_metric(metric: str | ListMetric | None) -> ListMetric | None:
