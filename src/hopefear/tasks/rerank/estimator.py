@@ -300,7 +300,8 @@ class Reranker(ModelEstimator[RerankModel]):
 
     def metrics(self, X: Any, y: Any = None) -> dict[str, float]:
         """Scores of the chosen candidates by name, and how often they are the cheapest."""
-        return self.evaluate(X, y, samples=1).model.scores
+        found = self.evaluate(X, y, samples=1)
+        return {**found.model.scores, "oracle_rate": found.oracle_rate}
 
     def evaluate(self, X: Any, y: Any = None, *, samples: int = 1000, seed: int = 1) -> ListScores:
         """The model beside the generator's 1-best, the oracle and the worst, with bounds."""

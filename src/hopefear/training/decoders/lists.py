@@ -46,7 +46,7 @@ class ListDecoder(Decoder):
             work = self.structure.workspace(rows, Perceptron(), np.float64)
             score_lists(self.structure, Plain(self.predictor.weights), rows, work, out)
             return out
-        check_offsets(self.predictor.keeps_scale(), rows)
+        check_offsets(self.predictor, rows)
         replay = VoteReplay(self.predictor, int(np.diff(rows.indptr).max(initial=1)))
         for i, (a, b) in enumerate(pairwise(rows.starts.tolist())):
             replay.count(ListVotes(rows, i), b - a, out[a:b])
@@ -94,9 +94,9 @@ def softmax(scores: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return shares / np.repeat(in_lists(np.add, shares, starts), lengths)
 
 
-def check_offsets(keeps_scale: bool, rows: Any) -> None:
+def check_offsets(kept: Any, rows: Any) -> None:
     """Votes know weights up to a factor, so that fixed scores cannot be added to them."""
-    if not keeps_scale and rows.offsets.any():
+    if not kept.keeps_scale and rows.offsets.any():
         raise CombinationError(
             "Voted and baseline=offset: votes keep every weight up to a factor, and a fixed score "
             "cannot be added to that; use baseline=feature, or readout=averaged"
