@@ -1,4 +1,4 @@
-"""Lists of candidates from Python objects, with errors that say which list and candidate."""
+"""Lists of candidates from Python objects, with errors that name the list and the candidate."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from scipy import sparse
 from hopefear.core.arrays import Strings, Texts, frozen
 from hopefear.core.checks import sample_weights
 from hopefear.data.lists.candidates import CandidateLists, Layout, NamedEntries
-from hopefear.data.lists.input import Names, finite, number_wanted
+from hopefear.data.lists.input import FeatureNames, finite, number_wanted
 from hopefear.data.lists.trees import TreeTextError, gold_text, parse_trees
 from hopefear.data.parse_numbers import LARGEST
 from hopefear.errors import HopefearError
-from hopefear.features.brackets import Trees, bracket_counts
+from hopefear.features.brackets import BracketTrees, bracket_counts
 from hopefear.metrics.lists import Parseval
 
 # What a candidate may hold where it is more than its features: for rerankers, and for tuners.
@@ -52,7 +52,7 @@ class ListBuilder:
         source: str = "memory",
     ) -> None:
         self.keys, self.judged, self.tuples, self.source = tuple(keys), judged, tuples, source
-        self.names, self.pair_names = Names(), Names()
+        self.names, self.pair_names = FeatureNames(), FeatureNames()
         self.ends: list[int] = []
         self.indptr: list[int] = [0]
         self.ids: list[int] = []
@@ -133,7 +133,7 @@ class ListBuilder:
             )
         counts = np.array(self.counts, np.int64) if self.counts else None
         costs = np.array(self.costs, np.float64) if self.costs else None
-        several = {len(one) for one in self.references or [[""]]}
+        several = {len(references) for references in self.references or [[""]]}
         weights = np.array(self.weights, np.float64)
         return CandidateLists(
             self.labels,
@@ -158,7 +158,7 @@ class ListBuilder:
         )
 
     def _place(self, k: int) -> str:
-        """Where candidate ``k`` of all stands."""
+        """Describes the place of candidate ``k`` of all, for messages."""
         i = bisect_right(self.ends, k)
         return f"list {i}, candidate {k - ([0, *self.ends][i])}"
 
@@ -332,8 +332,8 @@ class ListReader:
         return [block]
 
 
-class Blocks(Iterator[CandidateLists]):
-    """Blocks of lists, one at a time, so that none is kept."""
+class BlockStream(Iterator[CandidateLists]):
+    """BlockStream of lists, one at a time, so that none is kept."""
 
     def __init__(self, blocks: Iterable[CandidateLists]) -> None:
         self.blocks = iter(blocks)
@@ -343,19 +343,19 @@ class Blocks(Iterator[CandidateLists]):
 
 
 def listed(X: Any) -> Any:
-    """Returns what can be gone through again, or `Blocks` of what readers give one at a time."""
-    if isinstance(X, CandidateLists | Blocks | list | tuple):
+    """Returns what can be gone through again, or `BlockStream` of what readers give one at a time."""
+    if isinstance(X, CandidateLists | BlockStream | list | tuple):
         return X
     items = iter(outer(X))
     first = next(items, None)
     rest = chain([] if first is None else [first], items)
-    return Blocks(rest) if isinstance(first, CandidateLists) else list(rest)
+    return BlockStream(rest) if isinstance(first, CandidateLists) else list(rest)
 
 
 def are_blocks(X: Any) -> bool:
     """Returns whether these are lists as readers of files give them."""
     several = isinstance(X, list | tuple) and len(X) > 0
-    return isinstance(X, CandidateLists | Blocks) or (
+    return isinstance(X, CandidateLists | BlockStream) or (
         several and all(isinstance(block, CandidateLists) for block in X)
     )
 
@@ -445,8 +445,8 @@ def outer(lists: Any) -> Iterable[Any]:
     return lists
 
 
-def trees_of(texts: Sequence[str], where: Callable[[int], str]) -> Trees:
-    """Returns the trees of bracketed texts; ``where`` says where each of them stands."""
+def trees_of(texts: Sequence[str], where: Callable[[int], str]) -> BracketTrees:
+    """Returns the trees of bracketed texts; ``where`` describes the place of each for messages."""
     try:
         return parse_trees(texts)
     except TreeTextError as error:
@@ -456,10 +456,10 @@ def trees_of(texts: Sequence[str], where: Callable[[int], str]) -> Trees:
         ) from None
 
 
-def _number(where: str, what: str, value: Any) -> float:
+def _number(where: str, field: str, value: Any) -> float:
     if isinstance(value, Real | np.bool_) and finite([value]):
         return float(value)
-    raise HopefearError(f"{where}: {what} must be {number_wanted(value)}, not {value!r:.60}")
+    raise HopefearError(f"{where}: {field} must be {number_wanted(value)}, not {value!r:.60}")
 
 
 def _pair(where: str, pair: Any) -> str:
