@@ -331,7 +331,7 @@ class Lists(Surface):
         from hopefear.tasks.rerank.answers import answer
 
         for block in _given(args, report):
-            found = answer(model, block, Question(args.nbest, args.proba))
+            ranking = answer(model, block, Question(args.nbest, args.proba))
             if args.output_format == "text":
                 if len(block) and not any(block.texts):
                     raise HopefearError(
@@ -339,14 +339,14 @@ class Lists(Surface):
                         "write; leave out --output-format text"
                     )
                 behind = "" if args.nbest is None else "\n"
-                lines = [[each["text"] for each in record.candidates] for record in found]
+                lines = [[each["text"] for each in record.candidates] for record in ranking]
                 text = "".join(
                     "".join(" ".join(line.splitlines()) + "\n" for line in texts) + behind
                     for texts in lines
                 )
             else:
                 text = "".join(
-                    json.dumps(record.as_dict(), ensure_ascii=False) + "\n" for record in found
+                    json.dumps(record.as_dict(), ensure_ascii=False) + "\n" for record in ranking
                 )
             yield text.encode("utf-8", "backslashreplace")  # as JSON writes half a character
 

@@ -259,7 +259,7 @@ class ListBuilder:
 
 @dataclass(frozen=True)
 class ListReader:
-    """How the candidates of some lists are written.
+    """Reader of lists of Python objects.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ class ListReader:
 
     @classmethod
     def of(cls, X: Any) -> ListReader:
-        """Returns the reader for lists such as these."""
+        """Returns the reader for lists that are written as those of ``X``."""
         if are_blocks(X):
             return cls()
         keys = [set(item) for item in _dicts(X)]
@@ -343,13 +343,13 @@ class BlockStream(Iterator[CandidateLists]):
 
 
 def listed(X: Any) -> Any:
-    """Returns what can be gone through again, or `BlockStream` of what readers give one at a time."""
+    """Returns a list, or the `BlockStream` of what readers give one block at a time."""
     if isinstance(X, CandidateLists | BlockStream | list | tuple):
         return X
     items = iter(outer(X))
     first = next(items, None)
-    rest = chain([] if first is None else [first], items)
-    return BlockStream(rest) if isinstance(first, CandidateLists) else list(rest)
+    remaining = chain([] if first is None else [first], items)
+    return BlockStream(remaining) if isinstance(first, CandidateLists) else list(remaining)
 
 
 def are_blocks(X: Any) -> bool:
@@ -379,16 +379,16 @@ def judged_by(block: CandidateLists, y: Any, metric: str | None = None) -> Candi
     y = list(y)
     if len(y) != len(block):
         raise HopefearError(f"X has {len(block)} lists, y has {len(y)} entries; give one for each")
-    texts = [isinstance(one, str) or _are_texts(one) for one in y]
+    texts = [isinstance(entry, str) or _are_texts(entry) for entry in y]
     if any(texts):
         if not all(texts):
             i = texts.index(False)
             raise HopefearError(f"y[{i}] is no text, but others are; give texts or costs for all")
-        references = [[one] if isinstance(one, str) else list(one) for one in y]
+        references = [[entry] if isinstance(entry, str) else list(entry) for entry in y]
         several = set(map(len, references))
         n = several.pop() if len(several) == 1 else -1
-        same = references == block.references
-        counts = block.counts if same else None
+        is_known = references == block.references
+        counts = block.counts if is_known else None
         return _counted(
             replace(block, references=references, n_references=n, costs=None, counts=counts)
         )
@@ -396,8 +396,8 @@ def judged_by(block: CandidateLists, y: Any, metric: str | None = None) -> Candi
         _costs(i, row, size)
         for i, (row, size) in enumerate(zip(y, np.diff(block.starts).tolist(), strict=True))
     ]
-    whole = np.concatenate([np.empty(0), *costs])
-    return replace(block, costs=frozen(whole), counts=None, metric="cost")
+    joined = np.concatenate([np.empty(0), *costs])
+    return replace(block, costs=frozen(joined), counts=None, metric="cost")
 
 
 def _costs(i: int, values: Any, size: int) -> np.ndarray:
@@ -419,8 +419,9 @@ def _costs(i: int, values: Any, size: int) -> np.ndarray:
     return row
 
 
-def _are_texts(one: Any) -> bool:
-    return isinstance(one, list | tuple) and bool(one) and all(isinstance(t, str) for t in one)
+def _are_texts(entry: Any) -> bool:
+    several = isinstance(entry, list | tuple) and bool(entry)
+    return several and all(isinstance(text, str) for text in entry)
 
 
 def _counted(block: CandidateLists) -> CandidateLists:

@@ -1,4 +1,4 @@
-"""What a reranker says of lists: the best candidates, scores, probabilities, reasons."""
+"""Answers of a reranker: the best candidates of lists, scores, probabilities, reasons."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RerankAnswers(Answers):
     given, lists : CandidateLists
         The lists as they came, and as the model reads them: without copies, where it was trained
         so.
-    places : int64 array
+    positions : int64 array
         Where each candidate of ``lists`` stands in its list of ``given``.
     data : ListDataset
         ``lists`` in the features of the model.
@@ -74,7 +74,7 @@ class RerankAnswers(Answers):
 
     given: CandidateLists
     lists: CandidateLists
-    places: np.ndarray
+    positions: np.ndarray
     data: ListDataset
     scores: np.ndarray
     order: np.ndarray
@@ -95,25 +95,25 @@ class RerankAnswers(Answers):
     def best(self) -> np.ndarray:
         """Position of the best candidate of each list as it was given (int64)."""
         starts = self.lists.starts[:-1]
-        return self.places[starts + self.order[starts]]
+        return self.positions[starts + self.order[starts]]
 
     @property
     def ranks(self) -> list[np.ndarray]:
         """Positions of the candidates of each list as it was given, best first."""
         starts = self.lists.starts.tolist()
-        return [self.places[a:b][self.order[a:b]] for a, b in pairwise(starts)]
+        return [self.positions[a:b][self.order[a:b]] for a, b in pairwise(starts)]
 
     def by_list(self, values: np.ndarray, absent: float) -> list[np.ndarray]:
         """Returns one number for each candidate given, ``absent`` for copies left out, by list."""
         lengths = np.diff(self.lists.starts)
-        whole = np.full(self.given.n_candidates, absent)
-        whole[np.repeat(self.given.starts[:-1], lengths) + self.places] = values
-        return [whole[a:b] for a, b in pairwise(self.given.starts.tolist())]
+        values_given = np.full(self.given.n_candidates, absent)
+        values_given[np.repeat(self.given.starts[:-1], lengths) + self.positions] = values
+        return [values_given[a:b] for a, b in pairwise(self.given.starts.tolist())]
 
     def _candidate(self, c: int) -> dict[str, Any]:
         lists = self.lists
         candidate: dict[str, Any] = {
-            "position": int(self.places[c]),
+            "position": int(self.positions[c]),
             "text": lists.texts[c],
             "score": float(self.scores[c]),
         }
@@ -138,7 +138,7 @@ class AnswersOfBlocks(Answers):
 
 
 def answer(model: RerankModel, rows: CandidateLists, question: Question) -> RerankAnswers:
-    """Returns what the model says of lists.
+    """Returns scores and order of candidates.
 
     Parameters
     ----------
@@ -159,24 +159,24 @@ def answer(model: RerankModel, rows: CandidateLists, question: Question) -> Rera
     >>> [record.as_dict()["best"] for record in answer(model, block, Question())]
     [1, 1]
     """
-    lists, places = read_by_model(model, rows)
+    lists, positions = read_by_model(model, rows)
     data, decoder = model.encode(lists), model.ranker()
     scores = decoder.scores(data.rows)
     order = decoder.ranked(data.rows, scores)
     shares = decoder.probabilities(data.rows, scores) if question.proba else None
-    return RerankAnswers(rows, lists, places, data, scores, order, shares, question.n)
+    return RerankAnswers(rows, lists, positions, data, scores, order, shares, question.n)
 
 
 def read_by_model(model: RerankModel, block: CandidateLists) -> tuple[CandidateLists, np.ndarray]:
-    """Returns lists as a model reads them, and where their candidates stand in those given."""
+    """Returns lists as a model reads them, and the positions of their candidates in those given."""
     mask = without_copies(block, model.about.get("reading", {}).get("dedup", "first"))
     lengths = np.diff(block.starts)
-    places = np.arange(block.n_candidates) - np.repeat(block.starts[:-1], lengths)
-    return (block, places) if mask.all() else (block.keep(mask), places[mask])
+    positions = np.arange(block.n_candidates) - np.repeat(block.starts[:-1], lengths)
+    return (block, positions) if mask.all() else (block.keep(mask), positions[mask])
 
 
 class RerankReason(NamedTuple):
-    """Why a candidate of a list comes before another one; both are positions in the list."""
+    """Reason for the order of two candidates of a list."""
 
     id: str
     line: int
@@ -185,11 +185,11 @@ class RerankReason(NamedTuple):
 
     def as_dict(self, top: int) -> dict[str, Any]:
         """The same for JSON, with the ``top`` strongest features."""
-        place = {"list": self.id, "line": self.line}
+        head = {"list": self.id, "line": self.line}
         if self.reason is None:
-            return {**place, "note": ALONE}
+            return {**head, "note": ALONE}
         texts = [candidate["text"] for candidate in self.candidates]
-        return {**place, "texts": texts, **self.reason.facts(top)}
+        return {**head, "texts": texts, **self.reason.facts(top)}
 
 
 def reasons(
@@ -212,31 +212,32 @@ def reasons(
         Positions of the candidate to explain and of its rival; None for the best, and for the next.
     """
     model.check_linear()
-    found = answer(model, block, Question())
-    for k in range(len(found)) if i is None else [i]:
-        yield _reason(model, found, k, pair)
+    ranking = answer(model, block, Question())
+    for k in range(len(ranking)) if i is None else [i]:
+        yield _reason(model, ranking, k, pair)
 
 
 def _reason(
-    model: RerankModel, found: RerankAnswers, i: int, pair: tuple[int | None, int | None]
+    model: RerankModel, ranking: RerankAnswers, i: int, pair: tuple[int | None, int | None]
 ) -> RerankReason:
-    lists = found.lists
+    lists = ranking.lists
     start, end = lists.starts[i : i + 2].tolist()
-    places = found.places[start:end].tolist()
-    for place in pair:
-        if place is not None and place not in places:
+    positions = ranking.positions[start:end].tolist()
+    for position in pair:
+        if position is not None and position not in positions:
             raise HopefearError(
-                f"list {lists.ids[i]!r} has no candidate {place}; it has 0 to {places[-1]}, where "
-                "texts that came before are left out"
+                f"list {lists.ids[i]!r} has no candidate {position}; it has 0 to {positions[-1]}, "
+                "where texts that came before are left out"
             )
-    one, other = (None if place is None else places.index(place) for place in pair)
-    reason, both = None, [0]
+    numbers = [None if position is None else positions.index(position) for position in pair]
+    reason, pair_positions = None, [0]
     if end - start > 1:
-        reason = model.explain(found.data, i, one, other)
-        both = [reason.label, reason.runner_up]
-        reason = reason._replace(label=places[both[0]], runner_up=places[both[1]])
-    candidates = [found._candidate(start + c) for c in both]
-    return RerankReason(lists.ids[i], found.given.line_of(i), candidates, reason)
+        reason = model.explain(ranking.data, i, *numbers)
+        pair_positions = [reason.label, reason.runner_up]
+        label, runner_up = (positions[c] for c in pair_positions)
+        reason = reason._replace(label=label, runner_up=runner_up)
+    candidates = [ranking._candidate(start + c) for c in pair_positions]
+    return RerankReason(lists.ids[i], ranking.given.line_of(i), candidates, reason)
 
 
 def evaluate(

@@ -228,12 +228,12 @@ class Reranker(ModelEstimator[RerankModel]):
         array([0])
         """
         return np.concatenate(
-            [np.zeros(0, np.int64), *(found.best for found in self._answers(X).parts)]
+            [np.zeros(0, np.int64), *(ranking.best for ranking in self._answers(X).parts)]
         )
 
     def rank(self, X: Any) -> list[np.ndarray]:
         """Positions of the candidates of each list, best first."""
-        return [order for found in self._answers(X).parts for order in found.ranks]
+        return [order for ranking in self._answers(X).parts for order in ranking.ranks]
 
     def predict_nbest(self, X: Any, n: int = 10) -> list[NBestList]:
         """The n best candidates of each list, as dicts, best first.
@@ -265,10 +265,10 @@ class Reranker(ModelEstimator[RerankModel]):
                 k -= len(blocks.pop(0))
             if not 0 <= k < len(blocks[0]):
                 raise HopefearError(f"there is no list {i}; they are counted from 0")
-            [found] = reasons(self.model_, blocks[0], k, (one, other))
-            if found.reason is None:
+            [reason] = reasons(self.model_, blocks[0], k, (one, other))
+            if reason.reason is None:
                 raise HopefearError(f"list {i} has {ALONE}")
-            return found.reason
+            return reason.reason
 
     def decision_function(self, X: Any) -> list[np.ndarray]:
         """Scores of the candidates of each list; for a voted model, their shares of the votes.
@@ -276,13 +276,13 @@ class Reranker(ModelEstimator[RerankModel]):
         Copies that are left out have minus infinity.
         """
         return [
-            row for found in self._answers(X).parts for row in found.by_list(found.scores, -np.inf)
+            row for part in self._answers(X).parts for row in part.by_list(part.scores, -np.inf)
         ]
 
     def predict_proba(self, X: Any) -> list[np.ndarray]:
         """Probabilities of the candidates of each list; they add up to 1."""
         parts = self._answers(X, proba=True).parts
-        return [row for found in parts for row in found.by_list(found.probabilities, 0.0)]
+        return [row for part in parts for row in part.by_list(part.probabilities, 0.0)]
 
     def score(self, X: Any, y: Any = None) -> float:
         """The metric's main score of the chosen candidates; more is better.
@@ -300,8 +300,8 @@ class Reranker(ModelEstimator[RerankModel]):
 
     def metrics(self, X: Any, y: Any = None) -> dict[str, float]:
         """Scores of the chosen candidates by name, and how often they are the cheapest."""
-        found = self.evaluate(X, y, samples=1)
-        return {**found.model.scores, "oracle_rate": found.oracle_rate}
+        scores = self.evaluate(X, y, samples=1)
+        return {**scores.model.scores, "oracle_rate": scores.oracle_rate}
 
     def evaluate(self, X: Any, y: Any = None, *, samples: int = 1000, seed: int = 1) -> ListScores:
         """The model beside the generator's 1-best, the oracle and the worst, with bounds."""
@@ -359,7 +359,7 @@ class Reranker(ModelEstimator[RerankModel]):
         return reader.read(X, y, weights, metric=metric), reader
 
     def _blocks(self, X: Any) -> list[CandidateLists]:
-        """Lists to ask the model about, whatever they cost."""
+        """Returns lists to ask the model about, without costs."""
         check_is_fitted(self)
         return list(self._reader.read(X, judged=False))
 

@@ -1,4 +1,4 @@
-"""From lists of candidates to what is learned from, whoever asks for it."""
+"""Prepares lists of candidates for learning, whatever they came from."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class PreparedLists(base.Prepared):
         )
 
     def split(self, fraction: float, seed: int) -> tuple[Self, ListDataset]:
-        rest, part = base.held_out(len(self.data), fraction, seed, "lists")
-        return replace(self, data=self.data.take(rest)), self.data.take(part)
+        learned, part = base.held_out(len(self.data), fraction, seed, "lists")
+        return replace(self, data=self.data.take(learned)), self.data.take(part)
 
     def without_data(self) -> Self:
         """Returns what brings other lists into the same features, and nothing else."""
@@ -151,7 +151,7 @@ def dataset(
     oracle: str = "first",
     metric: str | ListMetric | None = None,
 ) -> ListDataset:
-    """Look at candidates for training, and number what tells them apart.
+    """Returns lists for training, with numbers for the features that tell candidates apart.
 
     Lists that teach nothing, of one candidate or of candidates that all cost the same, stay in
     their place with the weight 0; :func:`idle_lists` finds them.
@@ -187,7 +187,7 @@ def dataset(
 def chosen(
     features: str | Extraction, block: CandidateLists, min_count: int | None = None
 ) -> tuple[Extraction, int]:
-    """What to look at in lists such as these, and in how many of them."""
+    """Returns the features to extract, and in how many lists one must tell candidates apart."""
     trees = block.trees is not None
     if isinstance(features, str):
         auto = TREE_FEATURES if trees else OTHER_FEATURES
