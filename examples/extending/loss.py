@@ -27,7 +27,7 @@ class SmoothedHinge(NamedTuple):
 
     width: float = 1.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.width > 0.0 else "width must be above zero; use Hinge for a corner"
 
     def value(self, z):
@@ -35,5 +35,5 @@ class SmoothedHinge(NamedTuple):
         bent = min(short, self.width)
         return bent * bent / (2.0 * self.width) + short - bent
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return min(1.0, max(0.0, 1.0 - z) / self.width)

@@ -25,5 +25,5 @@ class Hamming(NamedTuple):
 
     each: float = 1.0
 
-    def price(self, gold, label):
+    def label_cost(self, gold, label):
         return 0.0 if gold == label else self.each

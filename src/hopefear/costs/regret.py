@@ -27,8 +27,8 @@ class Regret(NamedTuple):
 
     each: float = 1.0
 
-    def needs(self):
+    def requires(self):
         return ("regret",)
 
-    def price(self, gold, label):
+    def label_cost(self, gold, label):
         return self.each * (label - gold)

@@ -27,10 +27,10 @@ class Weighted(NamedTuple):
 
     table: np.ndarray
 
-    def needs(self):
+    def requires(self):
         return ("labels",)
 
-    def fault(self):
+    def parameter_error(self):
         table = self.table
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
             return "the table of prices must be square"
@@ -38,8 +38,9 @@ class Weighted(NamedTuple):
             return "prices must be finite, not negative, and 0 for the right label"
         return ""
 
-    def n_priced(self):
+    @property
+    def n_labels(self):
         return len(self.table)
 
-    def price(self, gold, label):
+    def label_cost(self, gold, label):
         return float(self.table[gold, label])

@@ -33,5 +33,5 @@ class Exponential(NamedTuple):
         capped = max(z, -self.limit)
         return math.exp(-capped) * (1.0 + capped - z)
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return math.exp(-max(z, -self.limit))

@@ -30,5 +30,5 @@ class Hinge(NamedTuple):
     def value(self, z):
         return max(0.0, self.asked - z)
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return 1.0 if z < self.asked else 0.0

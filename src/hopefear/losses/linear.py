@@ -30,11 +30,11 @@ class Linear(NamedTuple):
 
     force: float = 1.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.force > 0.0 else "force must be above zero"
 
     def value(self, z):
         return -self.force * z
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return self.force

@@ -28,14 +28,14 @@ class Perceptron(NamedTuple):
 
     force: float = 1.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.force > 0.0 else "force must be above zero"
 
     def value(self, z):
         return self.force * max(0.0, -z)
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return self.force if z <= 0.0 else 0.0
 
-    def content(self):
+    def is_mistake_driven(self):
         return True
