@@ -261,10 +261,8 @@ class _Probe:
                 world.lead(k),
                 f"{self.name}: score is not linear",
             )
-            gold = structure.is_gold(x, y)
-            _demand(
-                right == (not world.rivals[k]), f"{self.name}: is_gold is {right} for output {k}"
-            )
+            right = structure.is_gold(x, y)
+            _demand(right == (not world.rivals[k]), f"{self.name}: is_gold({k}) is {right}")
 
     def check_costs(self) -> None:
         structure, world, x, y = self.structure, self.world, self.x, self.work.y
