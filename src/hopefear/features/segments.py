@@ -19,14 +19,24 @@ from hopefear.core.hashing import KeyTable, mix
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.maps import MAX_COLUMNS
 from hopefear.features.templates.loading import load_templates
-from hopefear.features.templates.spec import ON_EDGES, ON_LABELS, Source, Templates, View
+from hopefear.features.templates.spec import (
+    ON_EDGES,
+    ON_LABELS,
+    StringSource,
+    StringView,
+    Templates,
+)
 from hopefear.features.templates.string_features import Types, hashes_of, seen
 from hopefear.features.templates.template_map import TemplateFeatures
 
 MAX_LONGEST = 1000
 # What is looked at in a whole segment: its words, their shapes, its last word.
 WORDS, SHAPE, LAST = "words", "shape", "last"
-_VIEWS = {WORDS: (View("lower"),), SHAPE: (View("short_shape"),), LAST: (View("lower"),)}
+_VIEWS = {
+    WORDS: (StringView("lower"),),
+    SHAPE: (StringView("short_shape"),),
+    LAST: (StringView("lower"),),
+}
 # Tokens whose segments are looked up together.
 _CHUNK = 1 << 15
 
@@ -282,7 +292,7 @@ class _SegmentWords:
         self._column = sentences.columns[column]
         self._types = Types(self._column.strings)
 
-    def hashes(self, views: tuple[View, ...]) -> np.ndarray:
+    def hashes(self, views: tuple[StringView, ...]) -> np.ndarray:
         """A hash for every token."""
         return self._types.values(views).hashes[self._column.ids]
 
@@ -296,7 +306,7 @@ class _SegmentWords:
 class _Lexicon:
     """Entries of a lexicon, to be found among segments."""
 
-    def __init__(self, source: Source, entries: Sequence[str]) -> None:
+    def __init__(self, source: StringSource, entries: Sequence[str]) -> None:
         self.name, self._source = f"lexicon={source.lexicon}", source
         words = [entry.split() for entry in entries]
         table = KeyTable()
@@ -352,7 +362,7 @@ def _without_edges(templates: Templates) -> Templates:
     return replace(templates, templates=tuple(replace(t, on=ON_LABELS) for t in on_labels))
 
 
-def _lexicons_of(features: TemplateFeatures) -> dict[Source, tuple[str, ...]]:
+def _lexicons_of(features: TemplateFeatures) -> dict[StringSource, tuple[str, ...]]:
     """The lexicons of templates, with the columns and views they are looked up in."""
     templates = features.templates
     terms = (term for template in templates.templates for term in template.all_terms())
