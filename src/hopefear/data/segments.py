@@ -99,13 +99,13 @@ class SegmentDataset(SequenceDataset):
         words = [*self.labels, str(self.features.size), str(self.features.longest)]
         return rows_digest(words, self.rows)
 
-    def take(self, which: Sequence[int] | np.ndarray) -> SegmentDataset:
+    def take(self, indices: Sequence[int] | np.ndarray) -> SegmentDataset:
         """The sequences of these numbers, in this order."""
-        which, rows, longest = np.asarray(which, np.int64), self.rows, self.features.longest
-        lengths = np.diff(rows.starts)[which]
-        tokens = stretches(rows.starts[which], lengths)
+        indices, rows, longest = np.asarray(indices, np.int64), self.rows, self.features.longest
+        lengths = np.diff(rows.starts)[indices]
+        tokens = stretches(rows.starts[indices], lengths)
         indptr, entries = gathered(rows.indptr, tokens)
-        segments = stretches(rows.starts[which] * longest, lengths * longest)
+        segments = stretches(rows.starts[indices] * longest, lengths * longest)
         span_indptr, span_entries = gathered(rows.span_indptr, segments)
         selected = SegmentRows(
             np.concatenate([[0], np.cumsum(lengths)]),
@@ -115,7 +115,7 @@ class SegmentDataset(SequenceDataset):
             span_indptr,
             rows.span_indices[span_entries],
             rows.labels[tokens],
-            rows.weights[which],
+            rows.weights[indices],
         )
         return SegmentDataset(selected, self.labels, self.features, self.source)
 

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import helper, kernel
-from hopefear.data.lists.dataset import ListDataset, ListRows
+from hopefear.data.lists.dataset import ListDataset, ListRows, counts_of
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import LinearPredictor
 from hopefear.translation.tuners.corpus import Worth, quick_worth

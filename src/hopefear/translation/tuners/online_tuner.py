@@ -12,11 +12,10 @@ from hopefear.core.checks import check_parameters
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.costs.given import Given
 from hopefear.costs.pseudo_corpus import PseudoCorpus
-from hopefear.data.lists.dataset import fixed_scores
+from hopefear.data.lists.dataset import counts_of, fixed_scores
 from hopefear.errors import CombinationError
 from hopefear.readouts.voted import Voted
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
