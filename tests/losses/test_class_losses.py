@@ -18,6 +18,7 @@ from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear
 from hopefear.losses.logistic import Logistic
 from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.smoothed_hinge import SmoothedHinge
 from hopefear.losses.squared_hinge import SquaredHinge
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
@@ -31,6 +32,8 @@ LOSSES = [
     Hinge(asked=0.3),
     SquaredHinge(),
     SquaredHinge(asked=2),
+    SmoothedHinge(),
+    SmoothedHinge(asked=2, width=0.5),
     Logistic(),
     Logistic(base=2),
     Exponential(),
