@@ -22,7 +22,8 @@ class Savage(NamedTuple):
 
     Examples
     --------
-    >>> Savage().value(0.0), Savage().slope(0.0), round(Savage().slope(-9.0), 4)
+    >>> loss = Savage()
+    >>> loss.value(0.0), loss.negative_derivative(0.0), round(loss.negative_derivative(-9.0), 4)
     (0.25, 0.25, 0.0002)
     """
 

@@ -34,8 +34,8 @@ class SignDescent(NamedTuple):
     --------
     >>> rule = SignDescent(rate=0.5, l1=0.1)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, -3.0, 1.0, 0.0); rule.tick(state, 1)
-    >>> float(rule.reading(state).at(0))
+    >>> rule.update(state, 0, -3.0, 1.0, 0.0); rule.tick(state, 1)
+    >>> float(rule.weight_view(state).at(0))
     -0.45
     """
 

@@ -344,7 +344,7 @@ def test_a_wrong_readout_is_caught(fault, words):
 
 
 def test_a_wrong_learner_is_caught(monkeypatch):
-    monkeypatch.setattr(SGD, "move", lambda self, state, j, g, a, b: state.m.__setitem__(j, g))
+    monkeypatch.setattr(SGD, "update", lambda self, state, j, g, a, b: state.m.__setitem__(j, g))
     with pytest.raises(AssertionError, match="lazy against dense"):
         testing.check_learner(Hinge(), SGD(rate=0.5), Last(), Multiclass(5, 3))
 

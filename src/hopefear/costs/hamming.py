@@ -19,7 +19,7 @@ class Hamming(NamedTuple):
 
     Examples
     --------
-    >>> Hamming().price(2, 2), Hamming().price(2, 1)
+    >>> Hamming().label_cost(2, 2), Hamming().label_cost(2, 1)
     (0.0, 1.0)
     """
 

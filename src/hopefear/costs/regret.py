@@ -21,7 +21,7 @@ class Regret(NamedTuple):
 
     Examples
     --------
-    >>> Regret(10.0).price(0.25, 0.5)
+    >>> Regret(10.0).label_cost(0.25, 0.5)
     2.5
     """
 

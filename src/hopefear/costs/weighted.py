@@ -21,7 +21,7 @@ class Weighted(NamedTuple):
 
     Examples
     --------
-    >>> Weighted(np.array([[0.0, 5.0], [1.0, 0.0]])).price(0, 1)
+    >>> Weighted(np.array([[0.0, 5.0], [1.0, 0.0]])).label_cost(0, 1)
     5.0
     """
 

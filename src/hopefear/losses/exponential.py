@@ -23,7 +23,7 @@ class Exponential(NamedTuple):
 
     Examples
     --------
-    >>> Exponential().value(0.0), Exponential().slope(0.0)
+    >>> Exponential().value(0.0), Exponential().negative_derivative(0.0)
     (1.0, 1.0)
     """
 

@@ -28,7 +28,7 @@ class FixedHope(NamedTuple):
 
     Examples
     --------
-    >>> FixedHope(Hamming(0.5)).needs()
+    >>> FixedHope(Hamming(0.5)).requires()
     ('cost',)
     """
 

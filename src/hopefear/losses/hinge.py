@@ -21,7 +21,7 @@ class Hinge(NamedTuple):
 
     Examples
     --------
-    >>> Hinge().value(0.25), Hinge().slope(0.25), Hinge().slope(1.0)
+    >>> Hinge().value(0.25), Hinge().negative_derivative(0.25), Hinge().negative_derivative(1.0)
     (0.75, 1.0, 0.0)
     """
 

@@ -24,7 +24,7 @@ class Linear(NamedTuple):
 
     Examples
     --------
-    >>> Linear().value(2.0), Linear().slope(2.0)
+    >>> Linear().value(2.0), Linear().negative_derivative(2.0)
     (-2.0, 1.0)
     """
 

@@ -24,7 +24,7 @@ class Log(NamedTuple):
 
     Examples
     --------
-    >>> Log().needs()
+    >>> Log().requires()
     ('expectation',)
     """
 

@@ -24,7 +24,8 @@ class Logistic(NamedTuple):
 
     Examples
     --------
-    >>> Logistic(base=2).value(0.0), round(Logistic().value(0.0), 4), Logistic().slope(0.0)
+    >>> loss = Logistic()
+    >>> Logistic(base=2).value(0.0), round(loss.value(0.0), 4), loss.negative_derivative(0.0)
     (1.0, 0.6931, 0.5)
     """
 

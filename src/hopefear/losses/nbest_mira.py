@@ -48,7 +48,7 @@ class NBestMIRA(NamedTuple):
 
     Examples
     --------
-    >>> NBestMIRA(n=10).depth()
+    >>> NBestMIRA(n=10).n_outputs()
     10
     """
 

@@ -22,7 +22,8 @@ class Perceptron(NamedTuple):
 
     Examples
     --------
-    >>> Perceptron().value(-0.5), Perceptron().slope(0.0), Perceptron().slope(0.1)
+    >>> loss = Perceptron()
+    >>> loss.value(-0.5), loss.negative_derivative(0.0), loss.negative_derivative(0.1)
     (0.5, 1.0, 0.0)
     """
 

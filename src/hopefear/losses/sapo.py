@@ -32,7 +32,7 @@ class SAPO(NamedTuple):
 
     Examples
     --------
-    >>> SAPO(n=10).depth()
+    >>> SAPO(n=10).n_outputs()
     10
     """
 

@@ -23,7 +23,8 @@ class SmoothedHinge(NamedTuple):
 
     Examples
     --------
-    >>> SmoothedHinge().value(0.5), SmoothedHinge().slope(0.5), SmoothedHinge().slope(-2.0)
+    >>> loss = SmoothedHinge()
+    >>> loss.value(0.5), loss.negative_derivative(0.5), loss.negative_derivative(-2.0)
     (0.125, 0.5, 1.0)
     """
 

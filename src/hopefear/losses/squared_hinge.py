@@ -21,7 +21,7 @@ class SquaredHinge(NamedTuple):
 
     Examples
     --------
-    >>> SquaredHinge().value(-1.0), SquaredHinge().slope(-1.0)
+    >>> SquaredHinge().value(-1.0), SquaredHinge().negative_derivative(-1.0)
     (4.0, 4.0)
     """
 

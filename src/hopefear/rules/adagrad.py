@@ -39,8 +39,8 @@ class AdaGrad(NamedTuple):
     >>> rule = AdaGrad(rate=0.5, eps=1e-12)
     >>> state = rule.init(2, np.float64)
     >>> for t in (1, 2):
-    ...     rule.move(state, 0, 1.0, 1.0, 0.0); rule.tick(state, t)
-    >>> round(float(rule.reading(state).at(0)), 3)
+    ...     rule.update(state, 0, 1.0, 1.0, 0.0); rule.tick(state, t)
+    >>> round(float(rule.weight_view(state).at(0)), 3)
     0.854
     """
 

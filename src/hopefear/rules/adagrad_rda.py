@@ -38,8 +38,8 @@ class AdaGradRDA(NamedTuple):
     --------
     >>> rule = AdaGradRDA(rate=1.0, l1=0.1, eps=1e-12)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 2.0, 1.0, 0.0); rule.tick(state, 1)
-    >>> round(float(rule.reading(state).at(0)), 6)
+    >>> rule.update(state, 0, 2.0, 1.0, 0.0); rule.tick(state, 1)
+    >>> round(float(rule.weight_view(state).at(0)), 6)
     0.95
     """
 

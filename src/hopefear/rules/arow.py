@@ -34,7 +34,7 @@ class AROW(NamedTuple):
     --------
     >>> rule = AROW(r=1.0)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 1.0, 0.5, 0.5)
+    >>> rule.update(state, 0, 1.0, 0.5, 0.5)
     >>> float(state.w[0]), float(state.variance[0])
     (0.5, 0.5)
     """

@@ -41,7 +41,7 @@ class ConfidenceWeighted(NamedTuple):
     --------
     >>> rule = ConfidenceWeighted()
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 1.0, 0.5, 1.0)
+    >>> rule.update(state, 0, 1.0, 0.5, 1.0)
     >>> float(state.w[0]), float(state.variance[0])
     (0.5, 0.5)
     """

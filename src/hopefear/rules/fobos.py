@@ -45,8 +45,8 @@ class FOBOS(NamedTuple):
     --------
     >>> rule = FOBOS(rate=1.0, power=0.0, l1=0.5)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 2.0, 1.0, 0.0); rule.tick(state, 1)
-    >>> float(rule.reading(state).at(0))
+    >>> rule.update(state, 0, 2.0, 1.0, 0.0); rule.tick(state, 1)
+    >>> float(rule.weight_view(state).at(0))
     1.5
     """
 

@@ -48,8 +48,8 @@ class FTRL(NamedTuple):
     --------
     >>> rule = FTRL(rate=1.0, beta=1.0, l1=0.5)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 1.0, 1.0, 0.0)
-    >>> float(rule.reading(state).at(0))
+    >>> rule.update(state, 0, 1.0, 1.0, 0.0)
+    >>> float(rule.weight_view(state).at(0))
     0.25
     """
 

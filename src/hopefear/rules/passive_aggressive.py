@@ -37,8 +37,8 @@ class PassiveAggressive(NamedTuple):
     --------
     >>> rule = PassiveAggressive(C=0.5)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 1.0, 0.5, 0.0)
-    >>> float(rule.reading(state).at(0))
+    >>> rule.update(state, 0, 1.0, 0.5, 0.0)
+    >>> float(rule.weight_view(state).at(0))
     0.5
     """
 

@@ -38,8 +38,8 @@ class RDA(NamedTuple):
     --------
     >>> rule = RDA(rate=2.0, l1=0.1)
     >>> state = rule.init(2, np.float64)
-    >>> rule.move(state, 0, -0.5, 1.0, 0.0); rule.tick(state, 1)
-    >>> float(rule.reading(state).at(0)), float(rule.reading(state).at(1))
+    >>> rule.update(state, 0, -0.5, 1.0, 0.0); rule.tick(state, 1)
+    >>> float(rule.weight_view(state).at(0)), float(rule.weight_view(state).at(1))
     (-0.8, 0.0)
     """
 

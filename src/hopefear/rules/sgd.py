@@ -47,8 +47,8 @@ class SGD(NamedTuple):
     --------
     >>> rule = SGD(rate=0.5, l1=0.1)
     >>> state = rule.init(2, np.float64)
-    >>> rule.move(state, 0, 1.0, a=0.5, b=0.0); rule.tick(state, 1)
-    >>> float(rule.reading(state).at(0))
+    >>> rule.update(state, 0, 1.0, a=0.5, b=0.0); rule.tick(state, 1)
+    >>> float(rule.weight_view(state).at(0))
     0.45
     """
 

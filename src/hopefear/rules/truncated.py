@@ -65,9 +65,9 @@ class TruncatedGradient(NamedTuple):
     --------
     >>> rule = TruncatedGradient(rate=1.0, gravity=0.1, every=2)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 1.0, 1.0, 0.0); rule.tick(state, 1)
-    >>> one = rule.reading(state).at(0); rule.tick(state, 2)
-    >>> one, round(rule.reading(state).at(0), 6)
+    >>> rule.update(state, 0, 1.0, 1.0, 0.0); rule.tick(state, 1)
+    >>> one = rule.weight_view(state).at(0); rule.tick(state, 2)
+    >>> one, round(rule.weight_view(state).at(0), 6)
     (1.0, 0.8)
     """
 

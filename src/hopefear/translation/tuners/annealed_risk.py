@@ -41,7 +41,7 @@ class FreeEnergy(NamedTuple):
 
     Examples
     --------
-    >>> FreeEnergy(sharp=2.0).needs()
+    >>> FreeEnergy(sharp=2.0).requires()
     ('risk',)
     """
 
