@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -32,7 +33,8 @@ from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.classify import task as classify
+from hopefear.tasks import base
+from hopefear.tasks.classify.task import Classification
 from hopefear.tasks.parse import task as parse
 from hopefear.tasks.rerank import task as rerank
 from hopefear.tasks.tag import task as tag
@@ -155,7 +157,7 @@ def test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_noth
     trees = parse.dataset(short, 1, features=few, heads=0, plain_bits=8, row_bits=8)
 
     for train, data, name in (
-        (classify.train, classes, "pa"),
+        (partial(base.train, Classification()), classes, "pa"),
         (tag.train, text, "mira"),
         (rerank.train, lists, "mira"),
         (parse.train, trees, "mira"),

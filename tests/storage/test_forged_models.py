@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 
+import classes as classify
 import numpy as np
 import pytest
 
@@ -30,7 +31,6 @@ from hopefear.errors import HopefearError, ModelError
 from hopefear.features.templates import parse_templates
 from hopefear.report.notebook import model_html
 from hopefear.tasks import model_from_parts, service_of
-from hopefear.tasks.classify import task as classify
 from hopefear.tasks.rerank import task as rerank
 from hopefear.tasks.tag import task as tag
 from hopefear.training.events import plain
@@ -110,7 +110,7 @@ def use(header, arrays, data):
 
 def show(task, model):
     """What inspect does, without printing it."""
-    helper = surface_of(task).use
+    helper = surface_of(task)
     facts = helper.model_facts(model, 3)
     facts |= {"nnz": model.nnz, "density": 0.0, "signature": "", "about": dict(model.about)}
     facts |= {"model": "", "bytes": 1, "task": task}

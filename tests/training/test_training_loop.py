@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from classes import train
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import Readout
@@ -18,7 +19,6 @@ from hopefear.readouts.last import Last, Nothing
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.classify.task import train
 from hopefear.tasks.rerank import task as reranking
 from hopefear.training.batch import Batch
 from hopefear.training.decoders.classes import ClassDecoder

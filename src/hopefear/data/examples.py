@@ -32,6 +32,7 @@ from hopefear.data.text_formats import (
     json_columns,
     json_lines,
     json_wanted,
+    text_lines,
 )
 from hopefear.data.vowpal import iter_vowpal, read_vowpal
 from hopefear.errors import HopefearError
@@ -70,12 +71,15 @@ class Examples(NamedTuple):
         What was recognised, for people; empty where nobody needs to know.
     words : Words, optional
         Labels of svmlight lines that are words.
+    delimiter : str
+        What stands between columns.
     """
 
     path: Source
     format: str
     said: str = ""
     words: Words | None = None
+    delimiter: str = "\t"
 
     @property
     def kind(self) -> str:
@@ -165,6 +169,7 @@ def examples(
     require_labels: bool = True,
     on_error: str = "raise",
     report: ReadReport | None = None,
+    rows: list[bytes] | None = None,
 ) -> Examples:
     """Look at a file of labelled examples and say how it is to be read.
 
@@ -186,7 +191,10 @@ def examples(
     features : FeatureMap, optional
         Columns of a model; ``auto`` then takes a format that has such features.
     require_labels, on_error, report
-        As for :func:`hopefear.data.svmlight.read_svmlight`.
+        As for :func:`hopefear.data.svmlight.read_svmlight`. Where no labels are required there is
+        one more format, *text*: every line is a text as a whole.
+    rows : list, optional
+        Gets the bytes of every text that is read, as they are, and of a header before them.
 
     Examples
     --------
@@ -201,7 +209,7 @@ def examples(
     """
     report = ReadReport() if report is None else report
     columns = Columns(text_column or "", label_column) if text_column or label_column else None
-    how = Texts(os.fspath(path), require_labels, on_error == "skip", report)
+    how = Texts(os.fspath(path), require_labels, on_error == "skip", report, rows)
     check_on_error(on_error)
     file = _known(Source(path), format, columns, classes, features, how)
     report.notes += [file.said] if file.said else []
@@ -217,7 +225,7 @@ def _known(
     how: Texts,
 ) -> Examples:
     name = how.name
-    if format not in ("auto", *FORMATS):
+    if format not in ("auto", *FORMATS, *(() if how.require_labels else ("text",))):
         raise HopefearError(f"format must be auto, {', '.join(FORMATS)}, not {format!r}")
     if format == "auto" and asked is not None:
         format = "json" if _first(source).lstrip().startswith(b"{") else "csv"
@@ -243,6 +251,10 @@ def _known(
     if format == "fasttext":
         said = f"{name}: lines of fastText, {PREFIX}LABEL and a text"
         return Examples(Rewritten(source, partial(fasttext_lines, how=how)), format, said)
+    if format == "text" or (format == "tsv" and how.rows is not None):
+        return Examples(
+            Rewritten(source, partial(text_lines, how=how, labels=format == "tsv")), format
+        )
     if format == "vw":
         return Examples(source, format, f"{name}: lines of Vowpal Wabbit")
     if format == "svmlight" and _wordy(source, classes):
@@ -257,7 +269,7 @@ def _csv(source: Source, how: Texts, delimiter: str, columns: Columns) -> Exampl
     between = {"\t": "tabs", ",": "commas", ";": "semicolons"}[delimiter]
     said = f"{how.name}: a header and {between} between columns, {columns.said()}"
     rewrite = partial(csv_lines, how=how, delimiter=delimiter, columns=columns, quoted=quoted)
-    return Examples(Rewritten(source, rewrite), "csv", said)
+    return Examples(Rewritten(source, rewrite), "csv", said, delimiter=delimiter)
 
 
 def _first(source: Source) -> bytes:

@@ -53,7 +53,11 @@ def nbest_list_html(outputs: Sequence[Any]) -> str:
     >>> "75.0 %" in nbest_list_html([Output(["A", "B"], 0.75)])
     True
     """
-    rivals = [Rival(" ".join(map(value_text, each[0])), each.probability) for each in outputs]
+    names = (each[0] if isinstance(each[0], list | tuple) else [each[0]] for each in outputs)
+    rivals = [
+        Rival(" ".join(map(value_text, name)), each.probability)
+        for name, each in zip(names, outputs, strict=True)
+    ]
     return styled(nbest_html(rivals))
 
 

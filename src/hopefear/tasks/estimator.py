@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -19,7 +20,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hopefear.core.checks import check_fraction
+from hopefear.core.checks import sample_weights as sample_weights
 from hopefear.core.learner import Learner
+from hopefear.data.labels import class_name
 from hopefear.errors import HopefearError
 from hopefear.recipes import NetworkRecipe
 from hopefear.storage import untrusted
@@ -33,6 +36,8 @@ from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.stopping import Stopping
 
+# Parameters that change no model, and those that models tell of themselves anyway.
+_UNTOLD = {"learner", "epochs", "random_state", "n_jobs", "callbacks", "verbose"}
 M = TypeVar("M", bound=Any)
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -237,9 +242,26 @@ class ModelEstimator(Estimator, Generic[M]):
             prepared, dev = prepared.split(fraction, seed)
         run = replace(run, on_event=[*run.on_event, *self._listeners()])
         trained = learn(prepared, options, dev, run)
+        if config := self._config():
+            about = {**trained.model.about, "config": config}
+            trained = replace(trained, model=replace(trained.model, about=about))
         self._take(trained)
         self._model = trained.model
         return trained
+
+    def _config(self) -> dict[str, Any]:
+        """What the model says of parameters that are not the usual ones, as options spell them."""
+        usual, told = signature(type(self)).parameters, dict[str, Any]()
+        for name, value in super(Estimator, self).get_params(deep=False).items():
+            if name in _UNTOLD or value is None or value == usual[name].default:
+                continue
+            if name in ("shuffle", "temperature"):
+                name, value = f"no_{name}", not value
+            if isinstance(value, Mapping):
+                value = {class_name(key): float(number) for key, number in value.items()}
+            plain = isinstance(value, str | int | float | dict)
+            told[name.replace("_", "-")] = value if plain else str(value)
+        return told
 
     def _take(self, trained: Trained) -> None:
         """Keep how training went, and what can go on learning."""
@@ -432,22 +454,6 @@ def held_out(n: int, fraction: float, seed: int, what: str) -> tuple[np.ndarray,
         )
     order = np.random.default_rng(seed).permutation(n)
     return np.sort(order[size:]), np.sort(order[:size])
-
-
-def sample_weights(sample_weight: Any, n: int, what: str) -> np.ndarray:
-    """A finite weight from 0 on for each of n examples.
-
-    >>> sample_weights([1, 2], 2, "lists").tolist()
-    [1.0, 2.0]
-    """
-    weights = np.asarray(sample_weight, np.float64)
-    if weights.shape != (n,):
-        raise HopefearError(f"{n} {what} need as many weights, not an array of {weights.shape}")
-    sound = (weights >= 0.0) & np.isfinite(weights)
-    if not sound.all():
-        i = int(np.argmin(sound))
-        raise HopefearError(f"sample_weight[{i}] is {weights[i]}, not a finite number from 0 on")
-    return weights
 
 
 def say(event: Event, scores: Sequence[str] = ()) -> None:
