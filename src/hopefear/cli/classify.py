@@ -299,8 +299,8 @@ class Classes(Surface):
             self.check_memory(args)
         known = {} if data is None else {"features": data.features, "classes": data.classes}
         file, folder = _file(path, args, report, **known), getattr(args, "cache", None)
-        if data is None and folder is not None and file.said:
-            raise HopefearError(f"--cache {folder} is for svmlight and tsv, and {file.said}")
+        if data is None and folder is not None and file.message:
+            raise HopefearError(f"--cache {folder} is for svmlight and tsv, and {file.message}")
         how = {"on_error": args.on_error, "report": report}
         how["n_jobs"] = options.threads(getattr(args, "jobs", None))
 
@@ -570,13 +570,14 @@ class Classes(Surface):
 
     def model_facts(self, model: Any, top: int) -> dict[str, Any]:
         from hopefear.cli.inspect import votes_of
+        from hopefear.core.interfaces import n_weights
         from hopefear.training.predictors import VotedPredictor
 
         facts: dict[str, Any] = {
             "classes": list(model.classes),
             "features": model.features.size,
             "feature_kind": model.features.kind,
-            "coordinates": model.structure.n_coordinates(),
+            "coordinates": n_weights(model.structure),
             "intercept": model.structure.bias,
             "transform": dict(model.transform),
             "temperature": model.temperature,
@@ -740,7 +741,8 @@ def _cells(found: Answers) -> tuple[list[str], list[list[str]]]:
             [c for one in row for c in (one.label, f"{one.probability:.6g}")] for row in outputs
         ]
         return [f"{name}_{k}" for k in range(1, question.n + 1) for name in names], rows
-    rows = [[one.label, f"{one.probability:.6g}"] for one in found]
+    best = found.shares.max(axis=1, initial=0.0).tolist()
+    rows = [[name, f"{p:.6g}"] for name, p in zip(found.names(), best, strict=True)]
     if question.proba:
         names += found.model.classes
         for row, shares in zip(rows, found.shares.tolist(), strict=True):
