@@ -151,7 +151,7 @@ class ModelEstimator(Estimator, Generic[M]):
 
     _models: ClassVar[Any]  # the class of the models
     _kind: ClassVar[type[Task]]  # the class of the task
-    _prepare: ClassVar[Callable[[Any, Mapping[str, Any]], Prepared]]  # as a static method
+    _prepare: ClassVar[Any]  # the function ``prepare`` of the task, as a static method
     _model: M
     _trainer: Any = None  # what can go on learning
     _recent: Any = None  # learned from since the model was made
@@ -234,7 +234,7 @@ class ModelEstimator(Estimator, Generic[M]):
             What the run has beside the parameters; see :class:`hopefear.tasks.prepare.Run`.
         """
         options, run = self._options(), Run() if run is None else run
-        prepared = self._prepare(examples, options)
+        prepared: Prepared = self._prepare(examples, options)
         if dev is not None:
             dev = prepared.held_out(dev)
         elif options.get("early_stopping"):

@@ -491,10 +491,10 @@ def _labels_of(y: np.ndarray) -> tuple[np.ndarray, list[str]]:
     values = distinct(y)
     labels = {class_name(label): label for label in values}
     if len(labels) < len(values):
-        names = [class_name(label) for label in values]
-        raise HopefearError(f"two of the classes {names} read the same; rename one")
-    names = sort_classes(list(labels))
-    return np.array([labels[name] for name in names], y.dtype), list(names)
+        given = [class_name(label) for label in values]
+        raise HopefearError(f"two of the classes {given} read the same; rename one")
+    names = list(sort_classes(list(labels)))
+    return np.array([labels[name] for name in names], y.dtype), names
 
 
 def _from_names(names: Sequence[str], kind: Any) -> np.ndarray:

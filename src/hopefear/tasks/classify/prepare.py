@@ -147,8 +147,9 @@ class Prepared(base.Prepared):
 
     def held_out(self, examples: Examples | SparseDataset) -> SparseDataset:
         data = self.data
-        given = isinstance(examples, SparseDataset)
-        return alike(examples if given else examples.like(data.features, data.classes), data)
+        if not isinstance(examples, SparseDataset):
+            examples = examples.like(data.features, data.classes)
+        return alike(examples, data)
 
     def split(self, fraction: float, seed: int) -> tuple[Prepared, SparseDataset]:
         data, dev = split_classes(self.data, fraction, seed)
