@@ -19,17 +19,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hopefear.core.checks import check_fraction
 from hopefear.core.checks import sample_weights as sample_weights
 from hopefear.core.learner import Learner
 from hopefear.data.labels import class_name
 from hopefear.errors import HopefearError
 from hopefear.recipes import NetworkRecipe
 from hopefear.storage import untrusted
-from hopefear.tasks import recipe
+from hopefear.tasks import TASKS, named_object, recipe
 from hopefear.tasks.answers import Answers, Question
 from hopefear.tasks.base import Task, Trained, needs_temperature, train
-from hopefear.tasks.prepare import Prepared, Run, learn
+from hopefear.tasks.prepare import Options, Prepared, Run, learn
+from hopefear.tasks.prepare import held_out as held_out
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.loop import Event, counts
 from hopefear.training.online import OnlineTrainer
@@ -151,7 +151,6 @@ class ModelEstimator(Estimator, Generic[M]):
 
     _models: ClassVar[Any]  # the class of the models
     _kind: ClassVar[type[Task]]  # the class of the task
-    _prepare: ClassVar[Any]  # the function ``prepare`` of the task, as a static method
     _model: M
     _trainer: Any = None  # what can go on learning
     _recent: Any = None  # learned from since the model was made
@@ -262,6 +261,10 @@ class ModelEstimator(Estimator, Generic[M]):
             plain = isinstance(value, str | int | float | dict)
             told[name.replace("_", "-")] = value if plain else str(value)
         return told
+
+    def _prepare(self, examples: Any, options: Options) -> Prepared:
+        """What the task makes of examples to learn from."""
+        return named_object(TASKS[self._task].prepare or "")(examples, options)
 
     def _take(self, trained: Trained) -> None:
         """Keep how training went, and what can go on learning."""
@@ -437,23 +440,6 @@ def given_together(**pair: Any) -> bool:
     if any(missing) and not all(missing):
         raise HopefearError(f"{' and '.join(pair)} belong together; give both")
     return not any(missing)
-
-
-def held_out(n: int, fraction: float, seed: int, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """``(rest, held out)``: numbers of examples, drawn at random, in rising order.
-
-    >>> [part.tolist() for part in held_out(5, 0.4, 1, "lists")]
-    [[1, 2, 3], [0, 4]]
-    """
-    check_fraction("validation_fraction", fraction)
-    size = round(n * fraction)
-    if not 0 < size < n:
-        raise HopefearError(
-            f"validation_fraction={fraction} of {n} {what} leaves none on one side; give X_val and "
-            "y_val, or another fraction"
-        )
-    order = np.random.default_rng(seed).permutation(n)
-    return np.sort(order[size:]), np.sort(order[:size])
 
 
 def say(event: Event, scores: Sequence[str] = ()) -> None:

@@ -159,7 +159,6 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     """
 
     _task, _kind, _models, _lines_show = "classify", Classification, Model, ("accuracy",)
-    _prepare = staticmethod(prepare)
     classes_: np.ndarray
 
     def __init__(
