@@ -13,6 +13,7 @@ from reference import exact_weights
 from started_trees import new_started
 
 from hopefear import testing
+from hopefear.core.interfaces import inferences_of
 from hopefear.core.learner import Learner, describe
 from hopefear.costs.regret import Regret
 from hopefear.errors import CombinationError
@@ -60,7 +61,7 @@ def place_of(kind, loss, name):
     places = KINDS[kind]
     first = (len(name) + len(describe(loss))) % len(places)
     turns = [*places[first:], *places[:first]]
-    return next(place for place in turns if set(loss.needs()) <= set(place.offers()))
+    return next(place for place in turns if set(loss.needs()) <= inferences_of(place))
 
 
 GRID = [

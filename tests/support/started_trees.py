@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import Weights
+from hopefear.core.interfaces import Weights, n_weights
 from hopefear.structures.tree.tree import Tree
 from hopefear.testing import outputs_of
 from hopefear.testing.trees import TinyArcs, tree_outputs
@@ -45,6 +45,4 @@ def new_started(tree: Tree) -> StartedTree:
 
 @outputs_of.register(StartedTree)
 def started_outputs(tree, rows, i):
-    return dataclasses.replace(
-        tree_outputs(tree, rows, i), start=start(np.arange(tree.n_coordinates()))
-    )
+    return dataclasses.replace(tree_outputs(tree, rows, i), start=start(np.arange(n_weights(tree))))

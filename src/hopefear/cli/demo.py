@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hopefear.cli import warm_up
 from hopefear.cli.compare import Study, read_study
 from hopefear.cli.console import Console, check_output
+from hopefear.core.interfaces import n_weights
 from hopefear.core.progress import stage
 from hopefear.tasks import TASKS
 
@@ -229,7 +230,7 @@ def _compile_scoring(study: Study) -> None:
 
     task, data = study.prepared.task, study.prepared.data
     structure = task.structure(data)
-    nothing = LinearPredictor(np.zeros(structure.n_coordinates(), np.float32))
+    nothing = LinearPredictor(np.zeros(n_weights(structure), np.float32))
     task.evaluator(structure, data, study.test, 1)(nothing)
 
 

@@ -492,7 +492,7 @@ def best_of(log_likelihood: Callable[[float], float], tolerance: float = 1e-6) -
 
 def needs_temperature(learner: Any, predictor: Predictor) -> bool:
     """Whether scores must be scaled before they can pass for log probabilities."""
-    return predictor.keeps_scale() and not learner.loss.probabilistic()
+    return predictor.keeps_scale and not learner.loss.probabilistic()
 
 
 _NONE = type(None)
