@@ -36,8 +36,8 @@ def from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> F
     >>> from_parts({"kind": "identity", "size": 3, "named": False}, {}).name(2)
     '2'
     """
-    known = (IdentityFeatures, TableFeatures, NamedFeatures, NGramFeatures, HashedFeatures)
-    return _kind(header, known).from_parts(header, arrays)
+    kinds = (IdentityFeatures, TableFeatures, NamedFeatures, NGramFeatures, HashedFeatures)
+    return _kind(header, kinds).from_parts(header, arrays)
 
 
 def token_features_from_parts(

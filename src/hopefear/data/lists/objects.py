@@ -1,4 +1,4 @@
-"""Lists of candidates from Python objects, with errors that say which list and candidate."""
+"""Lists of candidates from Python objects, with errors that name the list and the candidate."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scipy import sparse
 
 from hopefear.core.arrays import Strings, Texts, frozen
 from hopefear.data.lists.candidates import CandidateLists, Layout, NamedEntries
-from hopefear.data.lists.input import Names, finite, number_wanted
+from hopefear.data.lists.input import FeatureNames, finite, number_wanted
 from hopefear.data.lists.trees import TreeTextError, parse_trees
 from hopefear.data.parse_numbers import LARGEST
 from hopefear.errors import HopefearError
-from hopefear.features.brackets import Trees
+from hopefear.features.brackets import BracketTrees
 
 # What a candidate may hold where it is more than its features: for rerankers, and for tuners.
 RECORD = ("features", "score", "logprob", "cost", "text", "tree", "derivation")
@@ -48,7 +48,7 @@ class ListBuilder:
         source: str = "memory",
     ) -> None:
         self.keys, self.judged, self.tuples, self.source = tuple(keys), judged, tuples, source
-        self.names, self.pair_names = Names(), Names()
+        self.names, self.pair_names = FeatureNames(), FeatureNames()
         self.ends: list[int] = []
         self.indptr: list[int] = [0]
         self.ids: list[int] = []
@@ -115,7 +115,7 @@ class ListBuilder:
                 frozen(ends),
                 frozen(np.array(flat, np.int32)),
             )
-        several = {len(one) for one in self.references or [[""]]}
+        several = {len(references) for references in self.references or [[""]]}
         return CandidateLists(
             self.labels,
             frozen(np.array([0, *self.ends], np.int64)),
@@ -137,7 +137,7 @@ class ListBuilder:
         )
 
     def _place(self, k: int) -> str:
-        """Where candidate ``k`` of all stands."""
+        """Describes the place of candidate ``k`` of all, for messages."""
         i = bisect_right(self.ends, k)
         return f"list {i}, candidate {k - ([0, *self.ends][i])}"
 
@@ -233,8 +233,8 @@ def outer(lists: Any) -> Iterable[Any]:
     return lists
 
 
-def trees_of(texts: Sequence[str], where: Callable[[int], str]) -> Trees:
-    """Returns the trees of bracketed texts; ``where`` says where each of them stands."""
+def trees_of(texts: Sequence[str], where: Callable[[int], str]) -> BracketTrees:
+    """Returns the trees of bracketed texts; ``where`` describes the place of each for messages."""
     try:
         return parse_trees(texts)
     except TreeTextError as error:
@@ -244,10 +244,10 @@ def trees_of(texts: Sequence[str], where: Callable[[int], str]) -> Trees:
         ) from None
 
 
-def _number(where: str, what: str, value: Any) -> float:
+def _number(where: str, field: str, value: Any) -> float:
     if isinstance(value, Real | np.bool_) and finite([value]):
         return float(value)
-    raise HopefearError(f"{where}: {what} must be {number_wanted(value)}, not {value!r:.60}")
+    raise HopefearError(f"{where}: {field} must be {number_wanted(value)}, not {value!r:.60}")
 
 
 def _pair(where: str, pair: Any) -> str:
