@@ -62,18 +62,14 @@ class Mutant(NamedTuple):
     number: int  # of the operators of the file
     line: int
 
-    def source(self) -> str:
-        """Returns the whole source with the operator flipped."""
-        tree = ast.parse((ROOT / "src/hopefear" / self.path).read_text(encoding="utf-8"))
-        _flip(list(_operators(tree))[self.number][0])
-        return ast.unparse(tree)
-
-    def __str__(self) -> str:
-        tree = ast.parse((ROOT / "src/hopefear" / self.path).read_text(encoding="utf-8"))
+    def flipped(self, source: str) -> tuple[str, str]:
+        """Returns the whole source with the operator flipped, and (before -> after) in words."""
+        tree = ast.parse(source)
         node = list(_operators(tree))[self.number][0]
         before = ast.unparse(node)
         _flip(node)
-        return f"{self.path}:{self.line} {self.function}: {before}  ->  {ast.unparse(node)}"
+        words = f"{self.path}:{self.line} {self.function}: {before}  ->  {ast.unparse(node)}"
+        return ast.unparse(tree), words
 
 
 def _operators(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
@@ -117,12 +113,12 @@ def _flip(node: Any) -> None:
         node.op = FLIPS[type(node.op)]()
 
 
-def all_mutants(only: str = "") -> list[Mutant]:
+def all_mutants(package_folder: Path, only: str = "") -> list[Mutant]:
     """Returns all of them, by file; ``only`` is a part of the paths."""
     mutants = []
     for package in PACKAGES:
-        for source in sorted((ROOT / "src/hopefear" / package).rglob("*.py")):
-            path = source.relative_to(ROOT / "src/hopefear").as_posix()
+        for source in sorted((package_folder / package).rglob("*.py")):
+            path = source.relative_to(package_folder).as_posix()
             if path in ELSEWHERE or only not in path:
                 continue
             tree = ast.parse(source.read_text(encoding="utf-8"))
@@ -191,7 +187,9 @@ def pytest_runtest_protocol(item: Any) -> Iterator[None]:
 def tests_of_check() -> list[str]:
     """Returns the paths of the tests that `make check` runs."""
     words = ["make", "--silent", "--no-print-directory", "core-tests"]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    return subprocess.run(
+        words, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
 
 
 def _run(folder: Path, *words: str, limit: float | None = None, **more: str) -> int | None:
@@ -241,18 +239,28 @@ class Calls(NamedTuple):
         return [name for *_, name in sorted(ranked)]
 
 
-def is_caught(folder: Path, mutant: Mutant, tests: list[str], hang: float, limit: float) -> bool:
-    """Whether a test fails with this mutant in the copy, or runs for more than ``hang`` seconds."""
+def try_mutant(folder: Path, mutant: Mutant, calls: Calls, limit: float) -> tuple[bool, str]:
+    """Returns whether a test fails with this mutant in the copy, or hangs; and what it flips."""
     path, order = folder / "src/hopefear" / mutant.path, folder / "order"
-    plain = path.read_text(encoding="utf-8")
+    plain, tests = path.read_text(encoding="utf-8"), calls.of(mutant)
+    source, words = mutant.flipped(plain)
+    if not tests:
+        return False, f"{words}  (called by no test)"
     order.write_text("".join(f"{name}\n" for name in tests), encoding="utf-8")
     files = sorted({name.split("::")[0] for name in tests})
-    path.write_text(mutant.source(), encoding="utf-8")
+    hang = 30.0 + 20.0 * max(calls.seconds[name] for name in tests)
+    path.write_text(source, encoding="utf-8")
     try:
         status = _run(folder, *files, f"--timeout={hang}", limit=limit, **{ORDER: str(order)})
-        return status not in (0, None)
+        return status not in (0, None), words
     finally:
         path.write_text(plain, encoding="utf-8")
+
+
+def _kept(path: Path | None) -> Calls | None:
+    if path is None or not path.exists():
+        return None
+    return Calls(*json.loads(path.read_text(encoding="utf-8")))
 
 
 def _copied(folder: Path) -> Path:
@@ -276,24 +284,20 @@ def main() -> int:
     parser.add_argument("--calls", type=Path, help="file of what tests call, kept between runs")
     parser.add_argument("--rate", type=float, default=0.9)
     args = parser.parse_args()
-    mutants = all_mutants(args.only)
-    chosen = sampled(mutants, args.n, args.seed)
-    numbers = [int(k) for k in args.again.split(",") if k] or range(len(chosen))
     caught = []
     with tempfile.TemporaryDirectory() as name:
         folder = _copied(Path(name))
-        if args.calls and args.calls.exists():
-            calls = Calls(*json.loads(args.calls.read_text(encoding="utf-8")))
-        else:
-            calls = Calls.observed(folder)
-            if args.calls:
-                args.calls.write_text(json.dumps(calls), encoding="utf-8")
-        for k in numbers:
-            tests, begun = calls.of(chosen[k]), time.perf_counter()
-            hang = 30.0 + 20.0 * max((calls.seconds[name] for name in tests), default=0.0)
-            caught.append(bool(tests) and is_caught(folder, chosen[k], tests, hang, args.limit))
-            took, word = time.perf_counter() - begun, "caught" if caught[-1] else "SURVIVED"
-            print(f"{k:3} {word:8} {took:4.0f} s, {len(tests):4} tests  {chosen[k]}", flush=True)
+        mutants = all_mutants(folder / "src/hopefear", args.only)
+        chosen = sampled(mutants, args.n, args.seed)
+        calls = _kept(args.calls) or Calls.observed(folder)
+        if args.calls:
+            args.calls.write_text(json.dumps(calls), encoding="utf-8")
+        for k in [int(k) for k in args.again.split(",") if k] or range(len(chosen)):
+            begun = time.perf_counter()
+            is_caught, words = try_mutant(folder, chosen[k], calls, args.limit)
+            took, word = time.perf_counter() - begun, "caught" if is_caught else "SURVIVED"
+            print(f"{k:3} {word:8} {took:4.0f} s  {words}", flush=True)
+            caught.append(is_caught)
     print(f"{sum(caught)} of {len(caught)} caught; {len(mutants):,} operators can be flipped")
     return int(sum(caught) < args.rate * len(caught))
 
