@@ -21,7 +21,7 @@ from hopefear.data.lists.files import read_lists
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListFeatures
 from hopefear.features.lists.numbering import NumberedLists, joined
-from hopefear.tasks.rerank.task import dataset
+from hopefear.tasks.rerank.prepare import dataset
 
 FEATURES = "rich,consensus"
 METRIC = "parseval"

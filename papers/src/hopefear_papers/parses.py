@@ -14,7 +14,7 @@ import numpy as np
 
 from hopefear import __version__
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import ListDataset, ListRows
+from hopefear.data.lists.dataset import ListDataset, ListRows, teaching
 from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import EXPECTED
@@ -23,7 +23,7 @@ from hopefear.features.trees import families
 from hopefear.metrics.lists import Parseval
 from hopefear.storage import load, save
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.task import dataset, teaching
+from hopefear.tasks.rerank.prepare import dataset
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import Predictor
 from hopefear_papers.frame import find_files

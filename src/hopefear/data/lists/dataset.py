@@ -19,7 +19,7 @@ from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric, counte
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import used_ids
 from hopefear.features.lists.numbering import SCORE, NumberedLists, joined
-from hopefear.metrics.base import ListMetric
+from hopefear.metrics.base import GivenCost, ListMetric
 
 
 class ListRows(NamedTuple):
@@ -72,7 +72,7 @@ class ListDataset:
     source : str
         Where the data came from, for messages and model files.
     scores : float64 array, optional
-        The generator's score of each candidate; zeros unless said.
+        The generator's score of each candidate; zeros by default.
     n_references : int
         References of a list; -1 where lists have different numbers.
 
@@ -148,7 +148,7 @@ class ListDataset:
             raise HopefearError(f"{source}: {candidates} candidates need as many rows of counts")
 
     def _check_entries(self) -> None:
-        """Refuses numbers of the long arrays that lie outside of theirs."""
+        """Refuses numbers that are outside of the array they index."""
         rows, source = self.rows, self.source
         after = None if self.features is None else self.features.size
         check_range(rows.features, "features", 0, after, source)
@@ -281,7 +281,7 @@ def encoded(
     features : ListFeatures
         Meaning of the features.
     baseline, oracle, metric
-        As in :func:`hopefear.tasks.rerank.task.dataset`.
+        As in :func:`hopefear.tasks.rerank.prepare.dataset`.
     judged : bool
         Whether every candidate must have a cost; else costs are not looked at and all are 0.
     """
@@ -397,6 +397,37 @@ def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
     return UnjudgedError(
         block.source, block.line_of(0) if len(block) else 0, f"{expected}{example}; there are none"
     )
+
+
+def idle_lists(data: ListDataset) -> np.ndarray:
+    """Returns which lists teach nothing (bool): all of their candidates cost the same.
+
+    >>> rows = ListRows([0, 2], [0, 1], [7], [0, 0, 1], [0], [1.0], [0, 0], [0.5, 0], [1], [1])
+    >>> idle_lists(ListDataset(rows)).tolist()
+    [False]
+    """
+    costs, starts = data.rows.costs, data.rows.starts[:-1]
+    if not len(starts):
+        return np.zeros(0, bool)
+    return np.minimum.reduceat(costs, starts) == np.maximum.reduceat(costs, starts)
+
+
+def teaching(data: ListDataset) -> ListDataset:
+    """Returns the data with the weight 0 for lists that teach nothing."""
+    idle = idle_lists(data)
+    return data.replaced(weights=np.where(idle, 0.0, data.rows.weights)) if idle.any() else data
+
+
+def counts_of(data: ListDataset, metric: ListMetric) -> np.ndarray:
+    """Returns what a metric counts in every candidate."""
+    if metric.name == GIVEN:
+        return GivenCost().statistics_of(data.rows.costs)
+    if data.counts is None:
+        raise HopefearError(
+            f"{data.source}: its candidates have no counts of {metric.name}; make the dataset with "
+            f"metric={metric.name!r}"
+        )
+    return data.counts
 
 
 def check_score_name(block: CandidateLists) -> None:

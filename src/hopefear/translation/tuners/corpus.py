@@ -10,11 +10,10 @@ import numpy as np
 
 from hopefear.core.component import kernel
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import cheapest
+from hopefear.data.lists.dataset import cheapest, counts_of
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu, ListMetric
 from hopefear.metrics.lists.bleu import ORDERS
-from hopefear.tasks.rerank.judging import counts_of
 
 if TYPE_CHECKING:
     from hopefear.translation.tuners.problem import TuningProblem

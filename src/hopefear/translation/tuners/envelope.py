@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import helper, kernel
-from hopefear.data.lists.dataset import ListDataset, ListRows
+from hopefear.data.lists.dataset import ListDataset, ListRows, counts_of
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import LinearPredictor
 from hopefear.translation.tuners.corpus import Worth, quick_worth
@@ -32,7 +31,7 @@ class Step(NamedTuple):
     """Result of a line search: the distance along a direction."""
 
     t: float  # 0 where no other place is better
-    worth: float  # there; smoothed and less the pull, where those were asked for
+    worth: float  # score there; smoothed and less the regularisation, where requested
     before: float  # the same at t = 0, or at the limit next to it, for the choice just there
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
+from hopefear.data.lists.dataset import counts_of
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor

@@ -10,9 +10,8 @@ import numpy as np
 
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
-from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.dataset import ListDataset, counts_of
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.translation.tuners.corpus import quick_worth
 from hopefear.translation.tuners.envelope import NARROW, SMOOTHINGS, LineSearch, Step, first_best
 from hopefear.translation.tuners.problem import Listener, Round, RoundsTuner, Tuned, TuningProblem

@@ -10,10 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from hopefear import __version__
-from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.dataset import ListDataset, counts_of
 from hopefear.metrics.lists import ListMetric
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.stopping import Stopping
