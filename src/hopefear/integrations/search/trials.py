@@ -148,4 +148,5 @@ def folds(data: Any, k: int, seed: int) -> list[Split]:
     >>> [(len(split.data), len(split.dev)) for split in folds(data, 3, seed=1)]
     [(6, 4), (7, 3), (7, 3)]
     """
-    return [Split(data.take(rest), data.take(part)) for rest, part in parts(len(data), k, seed)]
+    splits = parts(len(data), k, seed)
+    return [Split(data.take(learned), data.take(part)) for learned, part in splits]
