@@ -181,7 +181,7 @@ def folds(n: int, k: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Returns ``(rest, part)`` for each of k parts: numbers of examples, in rising order.
 
     >>> [part.tolist() for _, part in folds(5, 2, 1)]
-    [[0, 2, 4], [1, 3]]
+    [[1, 3, 4], [0, 2]]
     """
     if not 2 <= k <= n:
         raise HopefearError(f"{n} examples cannot be dealt to {k} folds; give 2 or more")
