@@ -89,7 +89,7 @@ def test_the_natural_logarithm_does_not_bound_mistakes_and_base_two_does():
     assert Logistic().value(0.0) == pytest.approx(math.log(2))
     assert Logistic(base=2).value(0.0) == pytest.approx(1.0)
     for z in (-3.0, 0.4, 5.0):
-        for part in ("value", "slope"):
+        for part in ("value", "negative_derivative"):
             ratio = getattr(Logistic(base=2), part)(z) / getattr(Logistic(), part)(z)
             assert ratio == pytest.approx(1 / math.log(2))
 
