@@ -11,7 +11,10 @@ import numpy as np
 from hopefear.data.crfsuite import read_crfsuite
 from hopefear.data.examples import examples
 from hopefear.data.labels import check_classes
+from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.files import read_lists
+from hopefear.data.lists.input import GIVEN
+from hopefear.data.lists.objects import COUNTS
 from hopefear.data.sequences import Column
 from hopefear.data.sources import Source
 from hopefear.data.token_files import read_sentences, token_format
@@ -83,29 +86,39 @@ def tokens_in(source: Source, format: str, column: str | None = None, **options:
 
 
 def lists_in(source: Source, format: str, **options: Any) -> Contents:
-    """Of candidates, dicts that hold them and lists of their costs."""
+    """Of candidates, dicts that hold them and what judges them: costs, or references."""
     X: list[dict[str, Any]] = []
-    y: list[list[float]] = []
+    y: list[Any] = []
     names: list[str] = []
+    options.setdefault("dedup", "none")
     for block in read_lists(source, format, **options):
         names = [*block.names, *(() if block.sparse is None else block.sparse.names)] or names
-        text = "text" if block.trees is None else "tree"
-        for i, (a, b) in enumerate(pairwise(block.starts.tolist())):
-            candidates = [
-                {
-                    text: block.texts[c],
-                    "score": float(block.scores[c]),
-                    "features": block.features_of(c),
-                }
-                for c in range(a, b)
-            ]
-            record: dict[str, Any] = {"candidates": candidates}
-            if block.references is not None:
-                record["reference"] = list(block.references[i])
-            X.append(record)
-            if block.costs is not None:
-                y.append(block.costs[a:b].tolist())
+        for i in range(len(block)):
+            X.append(_list(block, i))
+            if block.costs is not None and block.metric == GIVEN:
+                y.append(block.costs[block.starts[i] : block.starts[i + 1]].tolist())
+            elif block.references is not None:
+                y.append(list(block.references[i]))
     return Contents(X, y or None, names)
+
+
+def _list(block: CandidateLists, i: int) -> dict[str, Any]:
+    """A list as JSON has it, which the estimator reads as readers of files read their lists."""
+    candidates = []
+    for c in range(int(block.starts[i]), int(block.starts[i + 1])):
+        candidate: dict[str, Any] = {"text" if block.trees is None else "tree": block.texts[c]}
+        candidate |= {"score": float(block.scores[c]), "features": block.features_of(c)}
+        if block.derivations is not None and block.derivations[c] is not None:
+            candidate["derivation"] = block.derivations[c]
+        if block.trees is not None and block.counts is not None:
+            candidate |= zip(COUNTS, block.counts[c].tolist(), strict=True)
+        candidates.append(candidate)
+    record: dict[str, Any] = {"id": block.ids[i], "candidates": candidates}
+    if block.references is not None:
+        record["references"] = list(block.references[i])
+    if block.weights is not None:
+        record["weight"] = float(block.weights[i])
+    return record
 
 
 def trees_in(source: Source, format: str, **options: Any) -> Contents:
