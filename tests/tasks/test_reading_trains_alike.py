@@ -1,4 +1,4 @@
-"""``Estimator.fit(*hopefear.read(path)[:2])`` trains the model of the command line, byte for byte."""
+"""What ``hopefear.read`` gives trains the model of the command line, byte for byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.interpreted
 GOLD = "(S1 (S (NP (DT the) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (NN mats)))) (. .)))"
 FLAT = "(S1 (S (NP (DT the) (NN cat)) (VP (VBD sat) (IN on) (NP (NN mats))) (. .)))"
 WRONG = "(S1 (NP (NP (DT the) (NN cat)) (VP (VBD sat)) (PP (IN on) (NN mats)) (. .)))"
-WORDS = "the good old film was not so bad as all that and ended well".split()
+WORDS = ["the", "good", "old", "film", "was", "not", "so", "bad", "as", "all", "that", "ended"]
 
 
 def examples(line):
@@ -79,7 +79,7 @@ def parses(counts=False):
 def moses():
     for i in range(6):
         for k, end in enumerate(("x", "e", "y e")):
-            yield f"{i} ||| a b c d {end} ||| LM0= -{k + i % 3} TM0= -{k} 2 ||| -{k}.5"
+            yield f"{i} ||| a b c d {end} ||| LM0= -{k + i % 3} TM0= -{(k + i) % 3} 2 ||| -{k}.5"
 
 
 PLAIN = metric_named("bleu", tokenize="none")
@@ -90,7 +90,7 @@ FILES = {
     "classify csv": (lambda: ["label,text", *examples("{0},{1}")], "", {}, {}),
     "classify json": (lambda: examples('{{"label": "{0}", "text": "{1}"}}'), "", {}, {}),
     "classify fasttext": (lambda: examples("__label__{0} {1}"), "", {}, {}),
-    "classify vw": (lambda: examples("{2} | {1} {0}"), "", {}, {"many_classes": True}),
+    "classify vw": (lambda: examples("{0} | {1}"), "", {}, {}),
     "rerank json": (judged_lists, "", {}, {}),
     "rerank json best": (judged_lists, "--dedup best", {"dedup": "best"}, {}),
     "rerank json texts": (spoken_lists, "--metric bleu", {"metric": "bleu"}, {}),
