@@ -92,7 +92,9 @@ def test_families_of_second_order_know_their_third_word():
     assert keys(features, text, 0, "grandparent", 1, 2, 3) != keys(
         features, text, 0, "grandparent", 4, 2, 3
     )
-    assert keys(features, text, 0, "outermost_child", 1, 3) != keys(features, text, 0, "sibling", 1, 0, 3)
+    assert keys(features, text, 0, "outermost_child", 1, 3) != keys(
+        features, text, 0, "sibling", 1, 0, 3
+    )
 
 
 def test_features_are_spread_over_the_table():
