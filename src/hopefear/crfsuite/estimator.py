@@ -11,16 +11,19 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from hopefear.crfsuite.features import GeneratedCRF, generated
-from hopefear.data.token_input import TokenInput, Tokens, read_labels
+from hopefear.data.token_examples import TokenExamples
+from hopefear.data.token_input import TokenInput, read_labels, with_labels
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import AttributeRows
 from hopefear.structures.lattice import padded_width
 from hopefear.tasks.base import objects
 from hopefear.tasks.estimator import as_value_errors, given_together, say
 from hopefear.tasks.tag.estimator import SequencePredictor
-from hopefear.tasks.tag.input import check_filled, check_known, labelled
 from hopefear.tasks.tag.model import encoded
+from hopefear.tasks.tag.prepare import Schemes, check_filled, check_known
 from hopefear.tasks.tag.task import train
+
+_NO_SPANS = Schemes(None, None)
 
 
 class CRF(SequencePredictor):
@@ -142,7 +145,7 @@ calibration_max_trials
             reader = TokenInput.of(X, None, "attributes")
             rows = AttributeRows.of(X, exact=True)
             content = rows.nonzero()
-            tokens = Tokens(rows.starts, content)
+            tokens = TokenExamples(content)
             check_filled(tokens)
             gold, labels = read_labels(y, tokens.starts)
             counting: dict[str, Any] = {
@@ -154,7 +157,9 @@ calibration_max_trials
             data = encoded(tokens, features.encode(content), (), gold, features)
             dev = None
             if pair:
-                dev = labelled(reader.read(X_dev), y_dev, features, data.labels)
+                held = with_labels(reader.read(X_dev), y_dev)
+                attributes = features.encode(held.inputs)
+                dev = encoded(held, attributes, data.labels, held.gold, features)
             how: Any = (learner, params)
             if learner == "crf-lbfgs":
                 how = (GeneratedCRF(**params, **counting, marks=marks),)
@@ -167,7 +172,8 @@ calibration_max_trials
                 on_event=[say] if self.verbose else [],
             )
         about = {**trained.model.about, "learner": learner, "given": params}
-        self._settle(reader, labels, None, replace(trained.model, about=about))
+        whole = not isinstance(labels[0], str)
+        self._settle(reader, whole, _NO_SPANS, replace(trained.model, about=about))
         self.history_ = trained.fit.history
         if self.model_filename is not None:
             self.save(self.model_filename)
@@ -186,8 +192,8 @@ calibration_max_trials
         if not hasattr(self, "_model") and path is not None and os.path.exists(path):
             with as_value_errors():
                 loaded = type(self).load(path)
-            labels = loaded.classes_.tolist()
-            self._settle(loaded._reader, labels, loaded.scheme_, loaded._model)
+            whole = not isinstance(loaded.classes_[0], str)
+            self._settle(loaded._reader, whole, loaded._schemes, loaded._model)
         return super().__sklearn_is_fitted__()
 
     @property

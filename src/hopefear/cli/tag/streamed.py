@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from hopefear.cli.console import Console
-from hopefear.cli.options import first_learner
 from hopefear.cli.streaming import BITS, Incoming, head_of, known
-from hopefear.cli.tag.cached import texts
-from hopefear.cli.tag.corpus import Source, features_named, labelled_columns, mended, schemes_of
-from hopefear.cli.tag.inputs import Text, read_text
+from hopefear.cli.tag.corpus import options_of, parts, tell_mended
 from hopefear.data.files import ReadReport
-from hopefear.data.sequences import Column, SequenceDataset
+from hopefear.data.sequences import SequenceDataset
+from hopefear.data.token_examples import TokenExamples, read_tokens
 from hopefear.data.token_files import token_format
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.templates import TemplateFeatures
-from hopefear.tasks.tag.model import encoded
+from hopefear.tasks.tag.prepare import Plan, StreamedSentences
 from hopefear.tasks.tag.task import Tagging
 
 
@@ -30,7 +28,7 @@ def needs_all(args: argparse.Namespace) -> str | None:
 
 
 def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> Incoming:
-    """The sentences of ``--train`` as they come."""
+    """Returns the sentences of ``--train`` as they come."""
     if option := needs_all(args):
         raise HopefearError(
             f"{option} belongs to data that is read as a whole; leave it out with --stream"
@@ -41,58 +39,29 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
             f"--stream: {args.train} is a CRFsuite file, whose attributes would need a table that "
             "grows without end; give columns or CoNLL-U"
         )
-    how = {"columns": args.columns, "on_error": args.on_error}
+    how: dict[str, Any] = {"columns": args.columns, "on_error": args.on_error}
     with head_of(args) as head:
         _whole_sentences(head, b"\n" if form == "json" else b"\n\n")
-        start = read_text(head, form, ReadReport(), **how)
-        name, gold = start.column(args.column)
-        schemes = schemes_of(start, gold, args.scheme, args.convert, args.scheme_errors)
-    source = Source(args, start, name, gold, features_named(args, start, gold))
-    inputs = source.inputs(*first_learner(args))
-    if inputs is not source.templates:
-        raise HopefearError(
-            f"--stream: {args.learner} is a network, which learns from data in memory; take "
-            "another learner"
-        )
-    features = TemplateFeatures.hashed(
-        inputs, labelled_columns(start, name, gold).columns, args.hash_bits or BITS
-    )
-
-    def learned(text: Text) -> tuple[Text, Column]:
-        _, gold = text.column(name)
-        text, gold, _ = mended(text, gold, schemes.file, args.scheme_errors, console)
-        return text, schemes.read(text, gold)
-
-    text, gold = learned(start)
-    labels = tuple(args.classes or gold.strings)
-    known(labels, args.train)
-
-    def dataset(text: Text, gold: Column) -> SequenceDataset:
-        return encoded(
-            text, features.encode(labelled_columns(text, name, gold)), labels, gold, features
-        )
+        start = read_tokens(head, form, **how).labelled(args.column)
+        plan = Plan.of(start, options_of(args))
+    sentences = StreamedSentences(plan, start, args.hash_bits or BITS, args.classes)
+    known(sentences.labels, args.train)
 
     def blocks() -> Iterator[SequenceDataset]:
-        for text in texts(args, form, report, None):
-            data = dataset(*learned(text))
-            yield _of_known_labels(data, labels, text, args.on_error, report)
+        for examples, data in sentences.blocks(
+            parts(args, form, report, None), lambda line: tell_mended(console, args, line)
+        ):
+            yield _of_known_labels(data, sentences.labels, examples, args.on_error, report)
 
     def held_out(path: str) -> SequenceDataset:
-        text = read_text(path, form, ReadReport(), **how)
-        return dataset(*learned(text))
+        return sentences.held_out(
+            read_tokens(path, form, **how).labelled(plan.reading["column"])
+        ).data
 
-    reading = {
-        "format": start.form,
-        "columns": list(start.names) if start.form == "columns" else None,
-        "column": name,
-        "scheme": schemes.file,
-        "trained_scheme": schemes.model,
-    }
-    task = Tagging(
-        args.order, args.search, args.beam, schemes.model, args.constraints, args.class_weight
-    )
-    first = _of_known_labels(dataset(text, gold), labels, text, "skip", ReadReport())
-    return Incoming(task, first, blocks, held_out, reading)
+    model = plan.schemes.model
+    task = Tagging(args.order, args.search, args.beam, model, args.constraints, args.class_weight)
+    first = _of_known_labels(sentences.first, sentences.labels, start, "skip", ReadReport())
+    return Incoming(task, first, blocks, held_out, plan.reading)
 
 
 def _whole_sentences(path: str, mark: bytes) -> None:
@@ -107,7 +76,7 @@ def _whole_sentences(path: str, mark: bytes) -> None:
 def _of_known_labels(
     data: SequenceDataset,
     labels: tuple[str, ...],
-    text: Text,
+    examples: TokenExamples,
     on_error: str,
     report: ReadReport,
 ) -> SequenceDataset:
@@ -116,7 +85,7 @@ def _of_known_labels(
     if strange.size:
         k = int(strange[0])
         error = InputError(
-            *text.place(k),
+            *examples.place(k),
             f"one of the labels {', '.join(labels[:10])}{', …' * (len(labels) > 10)} "
             "(--classes names all)",
             data.labels[int(data.rows.labels[k])],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,14 @@ from hopefear.cli.console import (
     show_confusion,
     weights_table,
 )
-from hopefear.cli.guard import write_out
+from hopefear.cli.guard import complain, write_out
 from hopefear.cli.options import threads
 from hopefear.cli.surface import Sample, Score
-from hopefear.cli.tag.answers import answers, reasons, span_confidences
-from hopefear.cli.tag.corpus import Schemes, collisions, mended, spelled, warn_of_strangers
-from hopefear.cli.tag.inputs import Text, how, read_for
-from hopefear.cli.tag.showing import words_of
+from hopefear.cli.tag.answers import answers, how, read_for, reasons
+from hopefear.cli.tag.corpus import collisions, tell_mended
 from hopefear.data.files import ReadReport
-from hopefear.data.schemes import spans
-from hopefear.data.sequences import Column, SequenceDataset
+from hopefear.data.sequences import Column
+from hopefear.data.token_examples import TokenExamples
 from hopefear.metrics import (
     ChunkScores,
     Confusion,
@@ -39,7 +37,9 @@ from hopefear.metrics import (
     unknown_word_accuracy,
     unknown_words,
 )
+from hopefear.tasks.tag.answers import Answers, SpanTable, TagDecoder, span_table
 from hopefear.tasks.tag.model import SequenceModel
+from hopefear.tasks.tag.prepare import Schemes, encode_held_out
 from hopefear.training.predictors import LinearPredictor
 
 __all__ = [
@@ -63,50 +63,48 @@ def evaluate(
     """Scores of tokens and spans, mistakes, calibration."""
     from hopefear.tasks.tag.task import reading_of
 
-    reading = how(model)
-    text = read_for(model, args.data, args, report)
-    _, gold = text.column(args.column or reading["column"])
-    schemes = Schemes(reading["scheme"], reading["trained_scheme"])
-    how_mended = schemes.file, args.scheme_errors, console
-    text, gold, _ = mended(text, gold, *how_mended, strangers=True)
-    data = text.encode(model.features, model.labels, schemes.read(text, gold))
-    strange = warn_of_strangers(data, len(model.labels))
-    decoder = model.decoder(not args.no_constraints, n_jobs=threads(args.jobs))
-    tags = decoder.predict(data.rows)
-    output = spelled(Column(model.labels, tags), text.starts, schemes.model, schemes.file)
-    how_read = reading_of(schemes.file)
-    chunks = chunk_scores(gold, output, text.starts, reading=how_read)
+    reading, errors = how(model), args.scheme_errors
+    examples = read_for(model, args.data, args, report)
+    examples = examples.labelled(args.column or reading["column"])
+    scheme, features = reading["scheme"], model.features
+    schemes = Schemes(scheme, model.scheme)
+    held = encode_held_out(examples, features, model.labels, schemes, errors)
+    tell_mended(console, args, held.message)
+    if held.warning:
+        complain(f"warning: {held.warning}")
+    jobs, constrained = threads(args.jobs), not args.no_constraints
+    decoder = TagDecoder(model, constrained, n_jobs=jobs, scheme=scheme)
+    found, examples, gold = decoder.answers(held.examples, data=held.data), held.examples, held.gold
+    output, starts, how_read = found.labels, examples.starts, reading_of(scheme)
+    chunks = chunk_scores(gold, output, starts, reading=how_read)
     if args.conlleval:
         write_out(chunks.report())
-    metric, spans_ = Tagging(how_read), schemes.file is not None
-    score = Score("F1", "f1") if spans_ else Score("accuracy", "accuracy")
-    sample = Sample(metric, chunks.statistics, score)
+    score = Score("accuracy", "accuracy") if scheme is None else Score("F1", "f1")
+    sample = Sample(Tagging(how_read), chunks.statistics, score)
     facts = {
         "sample": sample,
-        **_scores(text, gold, output, chunks, sample, how_read),
-        "sentences": len(data),
-        "unknown_labels": strange,
-        "scheme": schemes.file,
-        **_unknown(model, text, gold, output),
+        **_scores(examples, gold, output, chunks, sample, how_read),
+        "sentences": len(held.data),
+        "unknown_labels": held.unseen,
+        "scheme": scheme,
+        **_unknown(model, examples, gold, output),
     }
     if args.proba or args.report is not None:
-        facts["calibration"] = {"tokens": _token_calibration(decoder, data, tags)}
+        right = found.tags == held.data.rows.labels
+        facts["calibration"] = {"tokens": _reliability(found.token_probabilities, right)}
     if args.proba:
-        facts["calibration"]["spans"] = _span_calibration(model, data, tags, args)
+        facts["calibration"]["spans"] = _span_calibration(found)
     if args.report is not None:
         from hopefear.report.evaluation import Evidence
         from hopefear.tasks.tag.cases import judgement
 
-        words, free = words_of(text), args.no_constraints
-        errors = judgement(
-            model, data, tags, words, gold, output, schemes.file, not free, threads(args.jobs)
-        )
-        facts["page"] = Evidence(errors, _sizes(text, gold, facts), _pairs(model))
+        errors_to_show = judgement(found, gold)
+        facts["page"] = Evidence(errors_to_show, _sizes(examples, gold, facts), _pairs(model))
     return facts
 
 
-def _sizes(text: Text, gold: Column, facts: dict[str, Any]) -> dict[str, Any]:
-    lengths, used = np.diff(text.starts), len(np.unique(gold.ids))
+def _sizes(examples: TokenExamples, gold: Column, facts: dict[str, Any]) -> dict[str, Any]:
+    lengths, used = np.diff(examples.starts), len(np.unique(gold.ids))
     strange, unknown = facts["unknown_labels"], facts.get("unknown_words")
     return {
         "sentences": f"{len(lengths):,}, with {lengths.mean():.1f} tokens on average and "
@@ -127,7 +125,7 @@ def _pairs(model: SequenceModel) -> tuple[Sequence[str], list[list[float]]] | No
 
 
 def _scores(
-    text: Text,
+    examples: TokenExamples,
     gold: Column,
     output: Column,
     chunks: ChunkScores,
@@ -135,7 +133,7 @@ def _scores(
     reading: str,
 ) -> dict[str, Any]:
     scores = chunks.as_dict()
-    confusion = label_confusion(gold, output, text.starts)
+    confusion = label_confusion(gold, output, examples.starts)
     facts = {key: scores[key] for key in ("accuracy", "sentence_accuracy", "tokens")}
     facts["signature"] = scores["signature"]
     facts["accuracy_interval"] = sample.interval("accuracy")
@@ -143,7 +141,7 @@ def _scores(
     if sample.score.name != "f1":
         return facts | {"labels": _per_label(confusion)}
     names = ("precision", "recall", "f1", "correct", "found", "gold")
-    errors = span_errors(gold, output, text.starts, reading=reading)._asdict()
+    errors = span_errors(gold, output, examples.starts, reading=reading)._asdict()
     kinds = ("type", "bounds", "both", "missed", "spurious")
     return {
         **{key: scores[key] for key in names},
@@ -171,12 +169,14 @@ def _per_label(confusion: Confusion) -> dict[str, dict[str, float]]:
     }
 
 
-def _unknown(model: SequenceModel, text: Text, gold: Column, output: Column) -> dict[str, Any]:
+def _unknown(
+    model: SequenceModel, examples: TokenExamples, gold: Column, output: Column
+) -> dict[str, Any]:
     """Accuracy on words that the model has never seen, where it can be known."""
-    vocabulary = model.known_words()
-    if vocabulary is None or text.words is None:
+    vocabulary, words = model.known_words(), examples.words
+    if vocabulary is None or words is None:
         return {}
-    accuracies = unknown_word_accuracy(gold, output, unknown_words(text.words, vocabulary))
+    accuracies = unknown_word_accuracy(gold, output, unknown_words(words, vocabulary))
     return {
         "unknown_words": accuracies["unknown"],
         "accuracy_unknown": accuracies["accuracy_unknown"] if accuracies["unknown"] else None,
@@ -184,31 +184,18 @@ def _unknown(model: SequenceModel, text: Text, gold: Column, output: Column) -> 
     }
 
 
-def _token_calibration(decoder: Any, data: SequenceDataset, tags: np.ndarray) -> dict[str, Any]:
-    shares = decoder.probabilities(data.rows)[np.arange(len(tags)), tags]
-    return _reliability(shares, tags == data.rows.labels)
-
-
-def _span_calibration(
-    model: SequenceModel, data: SequenceDataset, tags: np.ndarray, args: argparse.Namespace
-) -> dict[str, Any] | None:
-    if model.scheme is None:
+def _span_calibration(found: Answers) -> dict[str, Any] | None:
+    table, rows, scheme = found.spans, found.data.rows, found.model.scheme
+    if table is None or scheme is None:
         return None
-    true, output = (
-        _span_set(Column(data.labels, labels), data, model.scheme)
-        for labels in (data.rows.labels, tags)
-    )
-    kinds = {(first, after): kind for first, after, kind in output}
-    shares, right = [], []
-    for first, after, p in span_confidences(model, data, tags, not args.no_constraints):
-        shares.append(p)
-        right.append((first, after, kinds[first, after]) in true)
-    return _reliability(np.array(shares), np.array(right, bool))
+    gold = set(_places(span_table(Column(found.data.labels, rows.labels), rows.starts, scheme)))
+    right = np.array([place in gold for place in _places(table)], bool)
+    return _reliability(found.span_probabilities, right)
 
 
-def _span_set(labels: Column, data: SequenceDataset, scheme: str) -> set[tuple[int, int, str]]:
-    table = spans(labels, data.rows.starts, scheme, repair=True)
-    return set(zip(table.first.tolist(), table.after.tolist(), table.kinds.texts(), strict=True))
+def _places(table: SpanTable) -> Iterator[tuple[int, int, str]]:
+    columns = table.first.tolist(), table.after.tolist(), table.kinds.texts()
+    return zip(*columns, strict=True)
 
 
 def _reliability(shares: np.ndarray, right: np.ndarray) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,66 +12,47 @@ from hopefear.errors import HopefearError
 from hopefear.report.cases import Case, Judgement
 from hopefear.report.examples import MarkedText, Rival, Span
 from hopefear.tasks.base import Explanation
+from hopefear.tasks.tag.answers import Answers, SpanTable, span_table
 from hopefear.tasks.tag.explaining import against
 from hopefear.tasks.tag.model import SequenceModel
-from hopefear.tasks.tag.text import spans_by_sentence
 
 _RIVALS = 5
 
 
-def judgement(
-    model: SequenceModel,
-    data: SequenceDataset,
-    tags: np.ndarray,
-    words: Sequence[str] | None,
-    gold: Column,
-    output: Column,
-    scheme: str | None,
-    constrained: bool = True,
-    n_jobs: int = 1,
-) -> Judgement:
-    """How many tokens of every sentence are wrong, and those sentences to look at.
+def judgement(answers: Answers, gold: Column) -> Judgement:
+    """Returns how many tokens of every sentence are wrong, and those sentences to look at.
 
     Parameters
     ----------
-    model : SequenceModel
-        Who tagged.
-    data : SequenceDataset
-        The sentences with their gold labels, in the model's numbers.
-    tags : int array
-        What the model says, in its numbers.
-    words : sequence of str, optional
-        The tokens; numbers where there are none.
-    gold, output : Column
-        The same labels in the scheme of the file.
-    scheme : str, optional
-        That scheme; None where labels are no spans.
-    constrained, n_jobs
-        As for :meth:`SequenceModel.decoder`.
+    answers : Answers
+        What the tagger says of sentences with gold labels, in the scheme of these.
+    gold : Column
+        The right labels.
     """
-    starts = data.rows.starts
-    texts = [gold.texts(), output.texts()]
+    starts, model, tags = answers.starts, answers.model, answers.tags
+    texts, words = [gold.texts(), answers.labels.texts()], list(answers.words())
     wrong = np.array(texts[0]) != np.array(texts[1])
     errors = np.diff(np.concatenate([[0], np.cumsum(wrong)])[starts])
 
     def cases(order: np.ndarray) -> list[Case]:
-        some = data.take(order)
+        some = answers.data.take(order)
         ranked, reasons = [], []
         if len(order):
-            ranked = model.decoder(constrained, n_jobs=n_jobs).k_best(some.rows, _RIVALS)
+            ranked = answers.decoder.search.k_best(some.rows, _RIVALS)
             outputs = [tags[starts[i] : starts[i + 1]] for i in order]
-            reasons = _reasons(model, some, outputs, constrained)
-        groups = None
-        if scheme is not None:
-            groups = [spans_by_sentence(labels, starts, scheme) for labels in (gold, output)]
+            reasons = _reasons(model, some, outputs, answers.decoder.limits)
+        tables: list[SpanTable] = []
+        if answers.scheme is not None:
+            tables = [
+                span_table(labels, starts, answers.scheme) for labels in (gold, answers.labels)
+            ]
         rows = []
         for k, i in enumerate(order.tolist()):
             first, after = starts[i : i + 2].tolist()
-            numbers = [str(t + 1) for t in range(after - first)]
-            own = numbers if words is None else words[first:after]
+            own = words[i]
             places = np.flatnonzero(wrong[first:after]).tolist()
-            if groups is not None:
-                right, mine = groups[0][i], groups[1][i]
+            if tables:
+                right, mine = (table.of(starts, i) for table in tables)
                 kinds, labels = _span_kinds(right, mine), sorted({s[2] for s in {*right} ^ {*mine}})
             else:
                 right, mine = ([(t, t + 1, text[first + t]) for t in places] for text in texts)
@@ -87,7 +68,7 @@ def judgement(
                     MarkedText(own, mine, {*mine} - {*right}),
                     kinds,
                     labels,
-                    _rivals(model, ranked[k], own, data.rows.labels[first:after]),
+                    _rivals(model, ranked[k], own, answers.data.rows.labels[first:after]),
                     reason,
                     i,
                 )
@@ -129,12 +110,15 @@ def _rivals(
 
 
 def _reasons(
-    model: SequenceModel, data: SequenceDataset, outputs: Sequence[np.ndarray], constrained: bool
+    model: SequenceModel,
+    data: SequenceDataset,
+    outputs: Sequence[np.ndarray],
+    limits: Mapping[str, Any],
 ) -> list[Explanation | None]:
     """Why each output beat gold; None where votes decide, or the model has no such label."""
     reasons: list[Explanation | None] = []
     try:
-        decoder, data = model._linear(data, {"constrained": constrained})
+        decoder, data = model._linear(data, limits)
     except HopefearError:
         return [None] * len(outputs)
     for k, best in enumerate(outputs):
