@@ -309,10 +309,7 @@ class Forgetful(NamedTuple):
         return trainer.linear(trainer.mean(memory, np.float32))
 
     def close(self, memory, clock):
-        Averaged().close(memory, clock)
-
-    def now(self, memory):
-        return Averaged().now(memory)
+        return Averaged().close(memory, clock)
 
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         if self.fault_in != 1:
@@ -324,9 +321,9 @@ class Forgetful(NamedTuple):
     def full(self, memory):
         return memory.closed[0] == memory.drop.size
 
-    def settle(self, memory, now, j, m, r, f):
+    def settle(self, memory, j, m, r, f):
         if self.fault_in != 2:
-            Averaged().settle(memory, now, j, m, r, f)
+            Averaged().settle(memory, j, m, r, f)
 
     def trimmed(self, memory):
         return memory._replace(total=0 * memory.total) if self.fault_in == 3 else memory

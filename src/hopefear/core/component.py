@@ -93,7 +93,8 @@ def required(method: Callable[..., Any]) -> Callable[..., Any]:
 def interface(cls: T) -> T:
     """Makes every public method of ``cls`` callable on its components inside kernels.
 
-    Method bodies in the interface are defaults. One method name has one signature, library-wide.
+    Method bodies in the interface are defaults, and so are its constants, which only Python reads.
+    One method name has one signature, library-wide.
     """
     for name, method in _methods(cls).items():
         if getattr(method, "__python_only__", False):
@@ -124,6 +125,9 @@ def component(*interfaces: type) -> Callable[[T], T]:
                 setattr(cls, name, method)
             elif _parameters(own) != (wanted := _parameters(method)):
                 raise TypeError(f"{cls.__name__}.{name} must take {wanted}")
+            for name, value in _constants(part).items():
+                if not hasattr(cls, name):
+                    setattr(cls, name, value)
         clash = set(cls._fields) & set(_SIGNATURES)  # type: ignore[attr-defined]
         if clash:  # numba finds methods by name on every named tuple, fields included
             raise TypeError(f"{cls.__name__}: fields {sorted(clash)} bear the names of methods")
@@ -299,6 +303,15 @@ def _methods(cls: type) -> dict[str, Callable[..., Any]]:
         name: value
         for name, value in vars(cls).items()
         if inspect.isfunction(value) and not name.startswith("_")
+    }
+
+
+def _constants(cls: type) -> dict[str, Any]:
+    """Returns what an interface says of its components by a value in place of a method."""
+    return {
+        name: value
+        for name, value in vars(cls).items()
+        if isinstance(value, bool | int | tuple) and not name.startswith("_")
     }
 
 

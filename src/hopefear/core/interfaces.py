@@ -322,15 +322,13 @@ class Loss:
     against its best rival. Others write ``subgradient``.
     """
 
+    # Names of parameters that mean something at infinity.
+    may_be_infinite: tuple[str, ...] = ()
+
     @python_only
     def fault(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
-
-    @python_only
-    def may_be_infinite(self):
-        """Names of parameters that mean something at infinity: no limit, no auxiliary term."""
-        return ()
 
     @python_only
     def needs(self):
@@ -384,15 +382,15 @@ class Loss:
 class Rule:
     """How far along a direction, and what each coordinate remembers."""
 
+    # Names of parameters that mean something at infinity: no limit, no auxiliary term.
+    may_be_infinite: tuple[str, ...] = ()
+    # States are sums over examples, so that those of parts of the data add up.
+    is_sum_over_examples = False
+
     @python_only
     def fault(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
-
-    @python_only
-    def may_be_infinite(self):
-        """Names of parameters that mean something at infinity: no limit, no auxiliary term."""
-        return ()
 
     @python_only
     def objection(self, loss, on):
@@ -423,16 +421,6 @@ class Rule:
 
     # How the states of shards merge, which began a round with one state and then learned from
     # different examples (see ``hopefear.training.shards``).
-
-    @python_only
-    def is_sum_over_examples(self):
-        """Whether states are sums over examples, so that those of parts of the data add up."""
-        return False
-
-    @python_only
-    def for_shards(self, shards):
-        """Returns the rule as each of so many shards uses it, whose epochs are shorter."""
-        return self
 
     @python_only
     def merged_clock(self, base, clocks, shares, t):
@@ -484,10 +472,7 @@ class Rule:
         return False
 
     def rebase(self, state, j):
-        """Rewrite coordinate ``j`` for a clock that starts again at scale 1."""
-
-    def restart(self, clock):
-        """Start the clock again at scale 1, once every coordinate has been rebased."""
+        """Rewrite coordinate ``j`` for a clock of scale 1, on which drops are times the scale."""
 
 
 def same_shapes(memory: Any, fresh: Any) -> bool:
@@ -506,6 +491,11 @@ class Readout:
     ``Account``, and for a predictor of weights, ``linear``, or of votes, ``voted``.
     """
 
+    # Scores keep their size, so that fixed numbers may be added to them.
+    keeps_scale = True
+    # Every change of a weight is kept, so that no clock may start again.
+    needs_history = False
+
     @python_only
     def fault(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
@@ -515,16 +505,6 @@ class Readout:
     def refusal(self, loss, offers):
         """Why it cannot keep what a loss does on a structure that offers these; empty if it can."""
         return ""
-
-    @python_only
-    def keeps_scale(self):
-        """Whether scores keep their size, so that fixed numbers may be added to them."""
-        return True
-
-    @python_only
-    def replays(self):
-        """Whether old lines must keep their meaning, so that no clock may start again."""
-        return False
 
     @python_only
     @required
@@ -570,10 +550,10 @@ class Readout:
         return trainer.linear(trainer.weights())
 
     def close(self, memory, clock):
-        """The predictor now ending gets its account closed, before coordinates move."""
+        """The predictor now ending gets its account closed, before coordinates move.
 
-    def now(self, memory):
-        """Three numbers that hold for a whole update, so that touches need not look them up."""
+        Returns three numbers that hold for the whole update, so that touches need not look them up.
+        """
         return 0.0, 0.0, 0.0
 
     def expect_touch(self, memory, j):
@@ -589,5 +569,5 @@ class Readout:
         """Whether no further tick fits before the books are settled."""
         return False
 
-    def settle(self, memory, now, j, m, r, f):
+    def settle(self, memory, j, m, r, f):
         """Credit coordinate ``j`` with all closed ticks, so that the books can start afresh."""

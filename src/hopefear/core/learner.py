@@ -110,7 +110,7 @@ def check_part(part: Any) -> None:
     hopefear.errors.CombinationError: RDA: l1 must not be negative or NaN, but is -1.0
     """
     name = type(part).__name__
-    endless: tuple[str, ...] = getattr(part, "may_be_infinite", tuple)()
+    endless: tuple[str, ...] = getattr(part, "may_be_infinite", ())
     for key, value in part._asdict().items():
         if hasattr(value, "fault"):
             check_part(value)

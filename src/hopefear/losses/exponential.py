@@ -29,8 +29,7 @@ class Exponential(NamedTuple):
 
     limit: float = 8.0
 
-    def may_be_infinite(self):
-        return ("limit",)
+    may_be_infinite = ("limit",)  # type: ignore[misc]
 
     def value(self, z):
         capped = max(z, -self.limit)

@@ -42,6 +42,9 @@ class Voted(NamedTuple):
 
     unused: int = 0  # a compiled part needs a field
 
+    keeps_scale = False  # type: ignore[misc]
+    needs_history = True  # type: ignore[misc]
+
     def refusal(self, loss, offers):
         # There is room for updates between gold and one other output, and mixtures of the two;
         # others would not fit, but where every update touches few coordinates.
@@ -52,12 +55,6 @@ class Voted(NamedTuple):
             "its updates are between more than two outputs, and votes keep every one; use "
             "readout=averaged, or the loss perceptron or hinge"
         )
-
-    def keeps_scale(self):
-        return False
-
-    def replays(self):
-        return True
 
     def init_memory(self, n, window):
         return Votes(
@@ -113,6 +110,7 @@ class Voted(NamedTuple):
         memory.ends[k + 1] = memory.counts[1]
         memory.counts[0] = k + 1
         memory.lived[0] = 0.0
+        return 0.0, 0.0, 0.0
 
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         entry = memory.counts[1]

@@ -46,14 +46,14 @@ class AdaGradRDA(NamedTuple):
     l1: float = 0.0
     eps: float = 1e-6
 
+    # Of directions and their squares, and ticks count them.
+    is_sum_over_examples = True  # type: ignore[misc]
+
     def fault(self):
         return "" if self.rate > 0.0 and self.eps > 0.0 else "rate and eps must be above zero"
 
     def init(self, n, dtype):
         return AdaGradRDAState(np.zeros((n, 2), dtype), np.array([1.0, 0.0, self.rate]))
-
-    def is_sum_over_examples(self):
-        return True  # of directions and their squares, and ticks count them
 
     def to_sums(self, state, clock):
         m, root = state.cells.astype(np.float64).T

@@ -40,6 +40,9 @@ class AROW(NamedTuple):
 
     r: float = 1.0
 
+    # Of what examples say in 1 / variance and w / variance: Gaussians multiply.
+    is_sum_over_examples = True  # type: ignore[misc]
+
     def fault(self):
         return "" if self.r > 0.0 else "r must be above zero"
 
@@ -53,9 +56,6 @@ class AROW(NamedTuple):
 
     def init(self, n, dtype):
         return AROWState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
-
-    def is_sum_over_examples(self):
-        return True  # of what examples say in 1 / variance and w / variance: Gaussians multiply
 
     def to_sums(self, state, clock):
         precision = 1.0 / state.variance.astype(np.float64)

@@ -47,6 +47,9 @@ class ConfidenceWeighted(NamedTuple):
 
     phi: float = 1.2816
 
+    # Of what examples say in 1 / variance and w / variance: Gaussians multiply.
+    is_sum_over_examples = True  # type: ignore[misc]
+
     def fault(self):
         return "" if self.phi > 0.0 else "phi must be above zero"
 
@@ -60,9 +63,6 @@ class ConfidenceWeighted(NamedTuple):
 
     def init(self, n, dtype):
         return ConfidenceState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
-
-    def is_sum_over_examples(self):
-        return True  # of what examples say in 1 / variance and w / variance: Gaussians multiply
 
     def to_sums(self, state, clock):
         precision = 1.0 / state.variance.astype(np.float64)

@@ -45,8 +45,7 @@ class PassiveAggressive(NamedTuple):
     C: float = 1.0
     variant: int = 1
 
-    def may_be_infinite(self):
-        return ("C",)
+    may_be_infinite = ("C",)  # type: ignore[misc]
 
     def fault(self):
         if self.variant not in (0, 1, 2):

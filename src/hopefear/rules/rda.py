@@ -46,8 +46,8 @@ class RDA(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
-    def may_be_infinite(self):
-        return ("rate",)
+    may_be_infinite = ("rate",)  # type: ignore[misc]
+    is_sum_over_examples = True  # type: ignore[misc]  # of directions, and ticks count them
 
     def fault(self):
         if self.rate == math.inf and self.l2 == 0.0:
@@ -68,9 +68,6 @@ class RDA(NamedTuple):
 
     def init(self, n, dtype):
         return RDAState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))
-
-    def is_sum_over_examples(self):
-        return True  # of directions, and ticks count them
 
     def to_sums(self, state, clock):
         return (state.m.astype(np.float64),)

@@ -77,8 +77,7 @@ class TruncatedGradient(NamedTuple):
     threshold: float = math.inf
     power: float = 0.0
 
-    def may_be_infinite(self):
-        return ("threshold",)
+    may_be_infinite = ("threshold",)  # type: ignore[misc]
 
     def fault(self):
         if self.rate <= 0.0 or self.threshold <= 0.0:

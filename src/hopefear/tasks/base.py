@@ -40,6 +40,7 @@ class Trained:
     model: Any
     learner: Any
     fit: Fit
+    stopping: Stopping | None = None
 
 
 class Explanation(NamedTuple):
@@ -406,7 +407,7 @@ def train(
     if split:
         about["shards"] = split
     model = task.model(data, structure, result.predictor, temperature, signature, about)
-    return Trained(model, learner, result)
+    return Trained(model, learner, result, stopping)
 
 
 def begin(

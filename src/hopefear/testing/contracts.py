@@ -38,7 +38,7 @@ from hopefear.testing.worlds import (
     outputs_of,
     tiny_rows,
 )
-from hopefear.training.online import OnlineTrainer, read_last
+from hopefear.training.online import OnlineTrainer, read_last, restart_clock
 from hopefear.training.passes import Pieces
 
 # Parameters under which a part shows all it does: the defaults of many penalise nothing.
@@ -554,7 +554,7 @@ def _check_rebase(trainer: OnlineTrainer) -> None:
         return
     for j in range(trainer.n):
         rule.rebase(trainer.state, j)
-    rule.restart(trainer.state.clock)
+    restart_clock(trainer.state.clock)
     _agree(_weights(trainer), before, f"{describe(rule)}: weights change when the clock restarts")
 
 
@@ -620,7 +620,7 @@ def _check_readout_of(learner: Learner, kept: Callable[[np.ndarray], np.ndarray]
         _agree(found, kept(copies), f"{name}: weights of the predictor", 1e-6)
     if (average := readout.average(whole.memory, whole)) is not None:
         _demand(average.dtype == np.float64, f"{name}: the average must be float64")
-    if not readout.replays():
+    if not readout.needs_history:
         short.memory = readout.init_memory(short.n, 3)
     short.learn(rows, order)
     _same(short.predictor(), whole.predictor(), f"{name}: books settled early")

@@ -43,6 +43,8 @@ class Outputs:
         Costs of all outputs, given a ``Cost``.
     fixed : array, optional
         What is added to scores, whatever the weights.
+    start : array, optional
+        Weights where learning begins: the structure adds them to those it is given.
     gold_last : bool
         Of outputs that tie searches find gold, and what is as good, last; else it has its place.
     predicts_last : bool
@@ -60,6 +62,7 @@ class Outputs:
     good: np.ndarray
     price: Callable[[Any], np.ndarray]
     fixed: np.ndarray | float = 0.0
+    start: np.ndarray | float = 0.0
     gold_last: bool = False
     predicts_last: bool = False
     places: int = 0
@@ -114,7 +117,8 @@ class World:
 
     def __init__(self, outputs: Outputs, w: np.ndarray, importance: float = 1.0) -> None:
         self.outputs, self.importance, self.F = outputs, importance, outputs.F
-        self.w, self.scores = w, outputs.F @ w + outputs.fixed
+        self.w = w + outputs.start
+        self.scores = outputs.F @ self.w + outputs.fixed
         self.rivals = ~outputs.good
         goods = np.flatnonzero(outputs.good)
         self.gold = int(goods[np.argmax(self.scores[goods])])

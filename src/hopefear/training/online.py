@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.averages import leave_line, start_afresh, totals_now
-from hopefear.core.component import component, kernel
-from hopefear.core.interfaces import Row
+from hopefear.core.component import component, helper, kernel
+from hopefear.core.interfaces import DROP, SCALE, Row
 from hopefear.core.learner import Learner, check_served, describe
 from hopefear.core.memory import aligned, use_up, zeros
 from hopefear.core.workspace import Example, Workspace
@@ -52,7 +52,7 @@ class Mover(NamedTuple):
     state: Any
     readout: Any
     memory: Any
-    books: tuple[Any, ...]  # readout.now
+    totals: tuple[Any, ...]  # of readout.close
     a: float
     b: float
 
@@ -67,7 +67,7 @@ class Mover(NamedTuple):
         m0, r0, f0 = self.rule.line(self.state, j)
         self.rule.move(self.state, j, g, self.a, self.b)
         m1, r1, f1 = self.rule.line(self.state, j)
-        self.readout.touch(self.memory, self.books, j, g, m0, r0, f0, m1, r1, f1)
+        self.readout.touch(self.memory, self.totals, j, g, m0, r0, f0, m1, r1, f1)
 
 
 @kernel(refcount=False)
@@ -95,7 +95,7 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
         counts[MISTAKES] += mistaken
         outcome[n] = MISTAKEN if mistaken else 0
         if always or (mistaken and forced):
-            readout.close(memory, state.clock)
+            totals = readout.close(memory, state.clock)
             if forced:
                 a, b = rule.stride(
                     structure,
@@ -106,8 +106,7 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
                     work.gap[0],
                     float(data.weights[order[n]]),
                 )
-                books = readout.now(memory)
-                row = Mover(rule, state, readout, memory, books, a, b)
+                row = Mover(rule, state, readout, memory, totals, a, b)
                 structure.scatter(x, work.mu, row)
                 counts[UPDATES] += 1
                 outcome[n] |= UPDATED
@@ -123,14 +122,20 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
 def settle(rule, readout, state, memory, n):
     """Credit every coordinate with the closed ticks; rebase lines when the clock is worn."""
     worn = rule.worn(state)
-    now = readout.now(memory)
     for j in range(n):
         m, r, f = rule.line(state, j)
-        readout.settle(memory, now, j, m, r, f)
+        readout.settle(memory, j, m, r, f)
         if worn:
             rule.rebase(state, j)
     if worn:
-        rule.restart(state.clock)
+        restart_clock(state.clock)
+
+
+@helper
+def restart_clock(clock):
+    """Starts a clock again at scale 1, once every coordinate has been rebased."""
+    clock[DROP] *= clock[SCALE]
+    clock[SCALE] = 1.0
 
 
 @kernel(refcount=False)
@@ -258,7 +263,7 @@ class OnlineTrainer(Trainer):
 
     def settle(self) -> None:
         """Bring the books up to date and empty them."""
-        if self.learner.readout.replays() and self.learner.rule.worn(self.state):
+        if self.learner.readout.needs_history and self.learner.rule.worn(self.state):
             raise HopefearError(
                 f"{describe(self.learner.rule)} forgets so fast that past predictors "
                 f"cannot be replayed; use a smaller l2 or rate, or readout=averaged"

@@ -124,7 +124,7 @@ def _evidence(
     errors: np.ndarray,
     mistakes: list[Mistake],
 ) -> Evidence:
-    from hopefear.report.cases import Case, Judgement
+    from hopefear.report.error_examples import Case, Judgement
     from hopefear.report.evaluation import Evidence
     from hopefear.tasks.classify.cases import MOST, cases
 

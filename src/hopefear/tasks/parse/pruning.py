@@ -15,7 +15,7 @@ from hopefear.core.progress import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.data.tree_rows import TreeDataset, TreeRows
-from hopefear.features.arcs.spelling import hashed_arcs
+from hopefear.features.arcs.feature_hashing import hashed_arcs
 from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.losses.log import Log
 from hopefear.readouts.averaged import Averaged
