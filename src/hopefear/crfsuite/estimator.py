@@ -20,10 +20,8 @@ from hopefear.tasks.base import objects
 from hopefear.tasks.estimator import as_value_errors, given_together, say
 from hopefear.tasks.tag.estimator import SequencePredictor
 from hopefear.tasks.tag.model import encoded
-from hopefear.tasks.tag.prepare import Schemes, check_filled, check_known
+from hopefear.tasks.tag.prepare import check_filled, check_known
 from hopefear.tasks.tag.task import train
-
-_NO_SPANS = Schemes(None, None)
 
 
 class CRF(SequencePredictor):
@@ -173,7 +171,7 @@ calibration_max_trials
             )
         about = {**trained.model.about, "learner": learner, "given": params}
         whole = not isinstance(labels[0], str)
-        self._settle(reader, whole, _NO_SPANS, replace(trained.model, about=about))
+        self._settle(reader, whole, replace(trained.model, about=about))
         self.history_ = trained.fit.history
         if self.model_filename is not None:
             self.save(self.model_filename)
@@ -193,7 +191,7 @@ calibration_max_trials
             with as_value_errors():
                 loaded = type(self).load(path)
             whole = not isinstance(loaded.classes_[0], str)
-            self._settle(loaded._reader, whole, loaded._schemes, loaded._model)
+            self._settle(loaded._reader, whole, loaded._model)
         return super().__sklearn_is_fitted__()
 
     @property

@@ -159,11 +159,20 @@ class TokenExamples:
             self,
             content=self.content.take(which),
             lines=None if self.lines is None else self.lines[tokens],
-            gold=None if self.gold is None else Column(self.gold.strings, self.gold.ids[tokens]),
+            gold=None if self.gold is None else _rows(self.gold, tokens),
             weights=None if self.weights is None else self.weights[which],
             file=None,
             characters=None,
         )
+
+
+def _rows(column: Column, which: np.ndarray) -> Column:
+    """Some rows of a column, with the strings that these have, in order of appearance."""
+    ids = column.ids[which]
+    first = np.sort(np.unique(ids, return_index=True)[1])
+    number = np.zeros(len(column.strings), np.int32)
+    number[ids[first]] = np.arange(len(first))
+    return Column([column.strings[i] for i in ids[first].tolist()], number[ids])
 
 
 def of_file(file: TokenFile | AttributeFile) -> TokenExamples:

@@ -236,10 +236,16 @@ class ModelEstimator(Estimator, Generic[M]):
             fraction, seed = options["validation_fraction"], options["random_state"]
             prepared, dev = prepared.split(fraction, seed)
         run = replace(run, on_event=[*run.on_event, *self._listeners()])
+        if run.start is None:
+            run = replace(run, start=self._start(prepared))
         trained = learn(prepared, options, dev, run)
         self._take(trained)
         self._model = trained.model
         return trained
+
+    def _start(self, prepared: Prepared) -> np.ndarray | None:
+        """Returns the weights that a batch learner starts from; zeros unless there are some."""
+        return None
 
     def _take(self, trained: Trained) -> None:
         """Keep how training went, and what can go on learning."""

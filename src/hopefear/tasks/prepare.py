@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
+import numpy as np
+
 from hopefear.tasks.base import Instrument, Task, Trained, train
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.loop import Event
@@ -91,7 +93,7 @@ class Run:
 
     Parameters
     ----------
-    on_event, trace, checkpoints, resume, pieces, on_calibration, final, instrument
+    on_event, trace, checkpoints, resume, pieces, on_calibration, final, instrument, start
         As in :func:`hopefear.tasks.base.train`.
     watched : dataset, optional
         Data that is scored after every epoch where nothing is held out; it chooses nothing.
@@ -105,6 +107,7 @@ class Run:
     on_calibration: Callable[[], None] | None = None
     final: bool = False
     instrument: Instrument | None = None
+    start: np.ndarray | None = None
     watched: Any = None
 
 

@@ -17,6 +17,7 @@ from hopefear.data.schemes import convert, scheme_name, spans
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.data.token_examples import TokenExamples
 from hopefear.errors import HopefearError
+from hopefear.tasks.answers import Answers
 from hopefear.tasks.base import Explanation
 from hopefear.tasks.tag.model import SequenceModel
 
@@ -231,17 +232,17 @@ class TagDecoder:
 
     def answers(
         self, examples: TokenExamples, n: int | None = None, data: SequenceDataset | None = None
-    ) -> Answers:
+    ) -> TagAnswers:
         """Returns the best labels of sentences, or the n best; ``data`` is what they encode to."""
         data = self.model.encode(examples) if data is None else data
-        return Answers(self, examples, data, n)
+        return TagAnswers(self, examples, data, n)
 
     def explain(self, data: SequenceDataset, sentence: int, token: int) -> Explanation:
         """Returns what made the label of a token beat the runner-up, both counted from 0."""
         return self.model.explain(data, sentence, token, **self.limits)
 
 
-class Answers:
+class TagAnswers(Answers):
     """Outputs for sentences, one after the other: labels, and on request how sure they are.
 
     Iterating gives a record, :class:`TaggedSentence`, for every output.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,14 +30,12 @@ from hopefear.tasks.estimator import (
     as_value_errors,
     for_streams,
     given_together,
-    held_out,
 )
-from hopefear.tasks.tag.answers import Answers, Span, TagDecoder, TaggedSentence
+from hopefear.tasks.tag.answers import Span, TagAnswers, TagDecoder, TaggedSentence
 from hopefear.tasks.tag.model import SequenceModel, encoded
 from hopefear.tasks.tag.prepare import (
     HeldOut,
-    Options,
-    Prepared,
+    PreparedTags,
     Schemes,
     check_filled,
     check_known,
@@ -79,7 +76,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         What predicts; can be saved, inspected and used without scikit-learn.
     """
 
-    _models, _kind = SequenceModel, Tagging
+    _models, _kind, _prepare = SequenceModel, Tagging, staticmethod(prepare)
     _reader: TokenInput
     classes_: np.ndarray
     scheme_: str | None
@@ -327,9 +324,8 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         about, tagger = model.about.get("estimator", {}), cls()
         # Tokens are what the features need, unless they were given with more.
         columns = about.get("columns", getattr(model.features, "needs", ()))
-        source = model.about.get("reading", {}).get("scheme", model.scheme)
         whole = about.get("labels") == "whole numbers"
-        tagger._settle(TokenInput(tuple(columns)), whole, Schemes(source, model.scheme), model)
+        tagger._settle(TokenInput(tuple(columns)), whole, model)
         return tagger
 
     def __sklearn_tags__(self) -> Any:
@@ -340,9 +336,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         tags.input_tags.dict = True
         return tags
 
-    def _settle(
-        self, reader: TokenInput, whole: bool, schemes: Schemes, model: SequenceModel
-    ) -> None:
+    def _settle(self, reader: TokenInput, whole: bool, model: SequenceModel) -> None:
         """Takes over a model, with what :meth:`load` needs to read and label as it does.
 
         ``whole`` says that labels are whole numbers.
@@ -352,7 +346,9 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             about["columns"] = list(reader.columns)
         if whole:
             about["labels"] = "whole numbers"
-        self._reader, self._schemes, self.scheme_ = reader, schemes, model.scheme
+        source = model.about.get("reading", {}).get("scheme", model.scheme)
+        self._schemes, self.scheme_ = Schemes(source, model.scheme), model.scheme
+        self._reader = reader
         self.classes_ = objects([int(name) if whole else name for name in model.labels])
         if about:
             model = replace(model, about={**model.about, "estimator": about})
@@ -380,7 +376,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         labels = self.classes_.tolist()
         return TagDecoder(model, constrained, allowed, self._jobs(), scheme, labels), examples
 
-    def _answers(self, X: Any, n: int | None = None, *limits: Any, **how: Any) -> Answers:
+    def _answers(self, X: Any, n: int | None = None, *limits: Any, **how: Any) -> TagAnswers:
         decoder, examples = self._question(X, *limits, **how)
         return decoder.answers(examples, n)
 
@@ -389,7 +385,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         X, y = from_table(X, y, "tokens", "tags")
         examples = with_labels(self._reader.read(X), y)
         errors = "raise" if getattr(self, "scheme_errors", "begin") == "raise" else "begin"
-        return _warned(encode_held_out(examples, features, labels, self._schemes, errors), errors)
+        return encode_held_out(examples, features, labels, self._schemes, errors)
 
     def _judged(self, X: Any, y: Any) -> tuple[SequenceDataset, np.ndarray]:
         """Returns sequences with their labels, and the labels they get."""
@@ -398,19 +394,6 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             data = self._held_out(X, y, self.features_, self._model.labels).data
             decoder = TagDecoder(self.model_, n_jobs=self._jobs())
             return data, decoder.search.predict(data.rows)
-
-
-def _warned(held: HeldOut, errors: str) -> HeldOut:
-    """The same, after what is wrong with it was said."""
-    _warn([held.message], errors)
-    if held.warning:
-        warnings.warn(held.warning, stacklevel=4)
-    return held
-
-
-def _warn(messages: Sequence[str], errors: str) -> None:
-    for message in filter(None, messages):
-        warnings.warn(f"{message} (scheme_errors={errors!r})", stacklevel=4)
 
 
 class Tagger(SequencePredictor):
@@ -588,31 +571,12 @@ class Tagger(SequencePredictor):
             without a better score, and the best model is kept.
         """
         with as_value_errors():
-            seed, dev = self._seed(), None
-            pair = given_together(X_val=X_val, y_val=y_val)
             reader, examples, whole = self._read(X, y, sample_weight)
-            if pair:
+            dev = None
+            if given_together(X_val=X_val, y_val=y_val):
                 X_val, y_val = from_table(X_val, y_val, "tokens", "tags")
                 dev = with_labels(reader.read(X_val), y_val)
-            elif self.early_stopping:
-                n, fraction = len(examples), self.validation_fraction
-                rest, part = held_out(n, fraction, seed, "sequences")
-                dev, examples = examples.take(part), examples.take(rest)
-            prepared = prepare(examples, self._options())
-            _warn(prepared.messages, self.scheme_errors)
-            held = None if dev is None else _warned(prepared.held_out(dev), self.scheme_errors)
-            schemes = prepared.plan.schemes
-            usual = "accuracy" if schemes.model is None else "f1"
-            model = self._train(
-                self._asked(schemes.model),
-                prepared.data,
-                None if held is None else held.data,
-                usual if self.metric == "auto" else self.metric,
-                seed=seed,
-                start=self._start(prepared) if self.warm_start else None,
-                calibrate=self.temperature,
-            )
-        self._finish(reader, whole, prepared, model)
+            self._settle(reader, whole, self.train(examples, dev).model)
         return self
 
     @for_streams
@@ -649,15 +613,13 @@ class Tagger(SequencePredictor):
             reader, examples, whole = self._read(X, y, sample_weight)
             if classes is not None:
                 classes, whole = _distinct(classes)
-            first = prepare(examples, self._options(classes))
-            _warn(first.messages, self.scheme_errors)
-            schemes, names = first.plan.schemes, first.data.labels
-            check_known(first.data, len(names if classes is None else classes))
-            self._check_legal(first.data, schemes.model)
-            task, params = self._asked(schemes.model), self._learner_params()
-            model, trainer = begin(task, first.data, self.learner, params)
+            first = prepare(examples, {**self._options(), "classes": classes})
+            check_known(first.data, len(first.data.labels if classes is None else classes))
+            self._check_legal(first.data, first.task.scheme)
+            model, trainer = begin(first.task, first.data, self.learner, self._learner_params())
             self._learn(first.data, trainer)
-        self._finish(reader, whole, first, model)
+        about = {**model.about, "reading": first.reading}
+        self._settle(reader, whole, replace(model, about=about))
         return self
 
     @classmethod
@@ -667,11 +629,6 @@ class Tagger(SequencePredictor):
         tagger.order, tagger.search, tagger.beam = model.order, model.search, model.beam
         tagger._restore(model)
         return tagger
-
-    def _asked(self, scheme: str | None) -> Tagging:
-        return Tagging(
-            self.order, self.search, self.beam, scheme, self.constraints, self.class_weight
-        )
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[TokenInput, TokenExamples, bool]:
         """Returns how sequences are read, those of weight above 0, and whether labels are numbers.
@@ -688,19 +645,6 @@ class Tagger(SequencePredictor):
         examples = weighted(replace(examples, gold=gold), sample_weight)
         return reader, examples, bool(labels) and not isinstance(labels[0], str)
 
-    def _options(self, classes: Any = None) -> Options:
-        """Returns how sequences are prepared."""
-        names = {field.name for field in fields(Options)} & self.get_params().keys()
-        given = {name: getattr(self, name) for name in names}
-        return Options(**given, params=self._learner_params(), classes=classes)
-
-    def _finish(
-        self, reader: TokenInput, whole: bool, prepared: Prepared, model: SequenceModel
-    ) -> None:
-        """Takes over what was learned."""
-        about = {**model.about, "reading": dict(prepared.reading)}
-        self._settle(reader, whole, prepared.plan.schemes, replace(model, about=about))
-
     def _more(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> SequenceDataset:
         """Returns further data for a trainer that has begun."""
         if classes is not None and set(_distinct(classes)[0]) != set(self._model.labels):
@@ -712,9 +656,8 @@ class Tagger(SequencePredictor):
         examples = self._reader.read(X)
         check_filled(examples)
         examples = weighted(with_labels(examples, y), sample_weight)
-        labelled = self._schemes.labelled(examples, self.scheme_errors)
-        _warn([labelled.message], self.scheme_errors)
-        examples, names = labelled.examples, self._model.labels
+        examples = self._schemes.labelled(examples, self.scheme_errors).examples
+        names = self._model.labels
         attributes = self.features_.encode(examples.inputs)
         data = encoded(examples, attributes, names, examples.gold, self.features_)
         check_known(data, len(names))
@@ -724,8 +667,9 @@ class Tagger(SequencePredictor):
     def _check_legal(self, data: SequenceDataset, scheme: str | None) -> None:
         check_constraints(data, scheme, self.constraints, lambda k: (place(data.rows.starts, k), 0))
 
-    def _start(self, prepared: Prepared) -> np.ndarray | None:
-        """The weights of the last fit, where they mean the same."""
+    def _start(self, prepared: PreparedTags) -> np.ndarray | None:
+        if not self.warm_start:
+            return None
         if not self._is_batch():
             raise HopefearError(
                 f"warm_start is for batch learners such as crf-lbfgs, and {self.learner} learns "

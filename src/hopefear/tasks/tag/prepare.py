@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,14 +32,27 @@ from hopefear.data.schemes import (
 )
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_examples import TokenExamples
-from hopefear.errors import HopefearError, InputError, ModelError
+from hopefear.errors import DataWarning, HopefearError, InputError, ModelError
 from hopefear.features.attributes import AttributeFeatures, place
 from hopefear.features.templates import TemplateFeatures, load_templates
 from hopefear.features.templates.streamed import StreamedTemplates
+from hopefear.metrics import Tagging as TaggingScores
 from hopefear.storage import field_of
 from hopefear.tasks import recipe
+from hopefear.tasks.estimator import held_out as drawn
+from hopefear.tasks.prepare import Prepared
+from hopefear.tasks.tag.answers import TagDecoder
 from hopefear.tasks.tag.model import encoded
-from hopefear.tasks.tag.task import DEFAULT_LEARNER, check, check_needs, fit_encode, suitable
+from hopefear.tasks.tag.task import (
+    DEFAULT_LEARNER,
+    Tagging,
+    check,
+    check_needs,
+    fit_encode,
+    reading_of,
+    score_names,
+    suitable,
+)
 
 _LISTED = 5  # labels in a message
 
@@ -51,7 +65,7 @@ class Options:
     ----------
     learner, params : str, mapping
         Who reads the data, and its parameters.
-    features, scheme, scheme_errors, convert, min_count, hash_bits, names, allow_outside
+    features, columns, scheme, scheme_errors, convert, min_count, hash_bits, names, allow_outside
         As in :class:`hopefear.Tagger`.
     classes : sequence of labels, optional
         Labels that come first, in this order, whether they occur or not.
@@ -67,7 +81,17 @@ class Options:
     hash_bits: int | None = None
     names: bool = True
     allow_outside: bool = False
+    columns: Any = None
     classes: Sequence[Any] | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """Returns what parameters of the estimator say of it; others are left out."""
+        known = {name: given[name] for name in {f.name for f in fields(cls)} & given.keys()}
+        if known.get("scheme") == "none":
+            known["scheme"] = None
+        known["learner"] = known.get("learner") or DEFAULT_LEARNER
+        return cls(**known)
 
 
 class Labelled(NamedTuple):
@@ -76,7 +100,6 @@ class Labelled(NamedTuple):
     examples: TokenExamples
     gold: Column  # the same labels in the scheme of their source
     changes: int  # labels that were mended, or sentences that were left out
-    message: str  # what was wrong, in words; empty where nothing was
 
 
 class Schemes(NamedTuple):
@@ -137,10 +160,12 @@ class Schemes(NamedTuple):
         gold = examples.gold
         assert gold is not None
         if self.source is None:
-            return Labelled(examples, gold, 0, "")
+            return Labelled(examples, gold, 0)
         result = mend(
             gold, examples.starts, self.source, errors, place=examples.place, strangers=held_out
         )
+        if result.message:
+            _warn(result.message)
         if not result.keep.all():
             examples = examples.take(np.flatnonzero(result.keep))
         gold = learned = result.labels
@@ -148,7 +173,7 @@ class Schemes(NamedTuple):
             # Held-out data is scored, not learned from: read as the scorer reads it.
             how: Any = {"place": examples.place, "repair": True}
             learned = convert(gold, examples.starts, self.source, str(self.model), **how)
-        return Labelled(replace(examples, gold=learned), gold, result.changes, result.message)
+        return Labelled(replace(examples, gold=learned), gold, result.changes)
 
     def in_order(self, labels: Sequence[str], original: Sequence[str]) -> Sequence[str]:
         """Returns labels as they are numbered in memory: converted ones by role, others as given.
@@ -219,6 +244,12 @@ class Plan:
             )
         return replace(self, inputs=inputs)
 
+    def task(self, options: Mapping[str, Any]) -> Tagging:
+        """Returns what is learned; ``options`` are parameters of the estimator."""
+        names = ("order", "search", "beam", "constraints", "class_weight")
+        given = {name: options[name] for name in names if name in options}
+        return Tagging(scheme=self.schemes.model, **given)
+
     def labelled(self, examples: TokenExamples) -> Labelled:
         """Returns further sentences as they are learned from."""
         return self.schemes.labelled(examples, self.options.scheme_errors)
@@ -253,76 +284,111 @@ class Plan:
         return ", ".join((*features.columns, "shapes", "characters")) + wide
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """Data to learn from, and what it takes to read more of its kind.
+@dataclass(frozen=True, kw_only=True)
+class PreparedTags(Prepared):
+    """Sentences to learn from, and what it takes to read more of their kind.
 
     Parameters
     ----------
     plan : Plan
         What was decided.
-    data : SequenceDataset
-        The sentences in the features of the learner.
     examples : TokenExamples, optional
-        The same sentences, their labels mended and in the scheme that is learned; None where
-        nobody needs them any more.
+        The sentences, their labels mended and in the scheme that is learned; None where nobody
+        needs them any more.
     mended : int
         Labels that were mended, or sentences that were left out.
-    messages : tuple of str
-        What was wrong with the labels.
     skipped : int
-        Sentences that were left out for bad lines.
+        Sentences that a cache left out for bad lines.
+    words : dict
+        Words of held-out datasets, by identity.
     """
 
-    plan: Plan
+    task: Tagging
     data: SequenceDataset
+    plan: Plan
     examples: TokenExamples | None = None
     mended: int = 0
-    messages: tuple[str, ...] = ()
     skipped: int = 0
+    words: dict[int, Column | None] = field(default_factory=dict)
 
     @property
     def feature_set(self) -> str:
         """The features in a few words."""
         return self.plan.set_of(self.data.features)
 
-    @property
-    def reading(self) -> Mapping[str, Any]:
-        """What a model must know to read more of this."""
-        return self.plan.reading
+    def sizes(self) -> dict[str, Any]:
+        data = self.data
+        return {
+            "sentences": len(data),
+            "tokens": data.n_tokens,
+            "features": data.features.size,
+            "labels": len(data.labels),
+        }
 
-    def held_out(self, examples: TokenExamples, errors: str | None = None) -> HeldOut:
-        """Returns held-out sentences in the same features and labels."""
-        errors = self.plan.options.scheme_errors if errors is None else errors
-        return encode_held_out(
-            examples, self.data.features, self.data.labels, self.plan.schemes, errors
-        )
+    def held_out(self, examples: TokenExamples | SequenceDataset) -> SequenceDataset:
+        if isinstance(examples, SequenceDataset):
+            return examples
+        errors, labels = self.plan.options.scheme_errors, self.data.labels
+        held = encode_held_out(examples, self.data.features, labels, self.plan.schemes, errors)
+        self.words[id(held.data)] = held.examples.words
+        return held.data
 
-    def for_learner(self, learner: str, params: Mapping[str, Any]) -> Prepared:
-        """Returns the same for a learner that may read other inputs."""
-        plan = self.plan.for_learner(learner, params, self.data.source)
+    def split(self, fraction: float, seed: int) -> tuple[PreparedTags, SequenceDataset]:
+        assert self.examples is not None
+        rest, part = drawn(len(self.examples), fraction, seed, "sequences")
+        dev = self.examples.take(part)
+        prepared = replace(self, examples=self.examples.take(rest))._encoded(self.plan)
+        features, labels = prepared.data.features, prepared.data.labels
+        return prepared, encoded(dev, features.encode(dev.inputs), labels, dev.gold, features)
+
+    def for_learner(self, name: str, params: Mapping[str, Any]) -> PreparedTags:
+        if self.examples is None:
+            return self
+        plan = self.plan.for_learner(name, params, self.data.source)
         # Templates are what all linear learners share.
         return self if plan.inputs is self.plan.inputs else self._encoded(plan)
 
     def words_alone(self) -> tuple[str, ...]:
-        """Returns names of the columns that leave words alone to features; none where these are."""
-        names = self.reading["columns"]
-        more = {*self.data.features.needs} & {*(names or ())[1:]}
-        return tuple("_" if name in more else name for name in names) if more else ()
+        """Returns names of the columns with which the model could tag text.
 
-    def renamed(self, names: Sequence[str]) -> Prepared:
-        """Returns the same with other names of columns, and the features that suit those."""
-        assert self.examples is not None
-        examples, options = self.examples.renamed(names), self.plan.options
+        None where it can, or where columns or features were asked for.
+        """
+        options, names = self.plan.options, self.plan.reading["columns"] or ()
+        more = {*getattr(self.data.features, "needs", ())} & {*names[1:]}
+        if not more or options.columns is not None or options.features != "auto":
+            return ()
+        return tuple("_" if name in more else name for name in names)
+
+    def rival(self) -> PreparedTags | None:
+        names = self.words_alone()
+        if not names or self.examples is None or self.plan.inputs is not self.plan.templates:
+            return None
+        options = replace(self.plan.options, columns=names)
+        examples = self.examples.renamed(names)
         name, templates = _feature_set(examples, options)
-        reading = {**self.reading, "columns": list(names)}
-        plan = replace(self.plan, features=name, templates=templates, reading=reading)
+        reading = {**self.plan.reading, "columns": list(names)}
+        plan = Plan(options, self.plan.schemes, name, templates, None, reading)
         plan = plan.for_learner(options.learner, options.params)
-        return replace(self, examples=examples)._encoded(plan)
+        return replace(self, examples=examples, reading=reading)._encoded(plan)
 
-    def _encoded(self, plan: Plan) -> Prepared:
+    def alone(self) -> PreparedTags:
+        return replace(self, examples=None, words={})
+
+    def judge(
+        self, model: Any, test: SequenceDataset, n_jobs: int = 1
+    ) -> tuple[dict[str, float], np.ndarray]:
+        rows, metric = test.rows, self.tester()
+        tags = TagDecoder(model, n_jobs=n_jobs).search.predict(rows)
+        statistics = metric.statistics(rows.labels, tags, rows.starts, test.labels)
+        values = metric.scores(statistics.sum(axis=0))
+        return {name: values[name] for name in score_names(model.scheme)}, statistics
+
+    def tester(self) -> TaggingScores:
+        return TaggingScores(reading_of(self.plan.schemes.model))
+
+    def _encoded(self, plan: Plan) -> PreparedTags:
         assert self.examples is not None
-        return replace(self, plan=plan, data=_dataset(plan, self.examples))
+        return replace(self, plan=plan, data=_dataset(plan, self.examples), words={})
 
 
 class HeldOut(NamedTuple):
@@ -333,31 +399,41 @@ class HeldOut(NamedTuple):
     gold: Column  # the labels in the scheme of their source
     mended: int
     unseen: int  # tokens whose label training did not see
-    message: str  # labels that were mended
-    warning: str  # labels that training did not see
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """Both, where there are any."""
-        return tuple(filter(None, (self.message, self.warning)))
 
 
-def prepare(examples: TokenExamples, options: Options) -> Prepared:
+def prepare(examples: TokenExamples, options: Mapping[str, Any]) -> PreparedTags:
     """Returns labelled sentences as a learner reads them.
+
+    Parameters
+    ----------
+    examples : TokenExamples
+        Sentences with gold labels.
+    options : mapping
+        Parameters of :class:`hopefear.Tagger`.
 
     Examples
     --------
     >>> from hopefear.data.token_input import TokenInput, with_labels
     >>> examples = with_labels(TokenInput(("word",)).read([["Ann", "left"]] * 2), [["P", "O"]] * 2)
-    >>> prepared = prepare(examples, Options(features="pos"))
+    >>> prepared = prepare(examples, {"features": "pos"})
     >>> prepared.data.labels, prepared.feature_set
     (('P', 'O'), 'pos')
     """
-    plan = Plan.of(examples, options)
+    plan = Plan.of(examples, Options.of(options))
     labelled = plan.labelled(examples)
     data = _dataset(plan, labelled.examples)
-    messages = (labelled.message,) if labelled.message else ()
-    return Prepared(plan, data, labelled.examples, labelled.changes, messages)
+    return _prepared(plan, data, options, examples=labelled.examples, mended=labelled.changes)
+
+
+def _prepared(
+    plan: Plan, data: SequenceDataset, options: Mapping[str, Any], **more: Any
+) -> PreparedTags:
+    metric = options.get("metric") or "auto"
+    if metric == "auto":
+        metric = "accuracy" if plan.schemes.model is None else "f1"
+    check(data)
+    how = {"stop_on": metric, "reading": plan.reading, "plan": plan, **more}
+    return PreparedTags(task=plan.task(options), data=data, **how)
 
 
 def encode_held_out(
@@ -378,18 +454,22 @@ def encode_held_out(
     errors : {"begin", "skip", "raise"}
         What becomes of labels that the scheme forbids.
     """
-    examples, gold, changes, message = schemes.labelled(examples, errors, held_out=True)
+    examples, gold, changes = schemes.labelled(examples, errors, held_out=True)
     attributes = features.encode(examples.inputs)
     data = encoded(examples, attributes, labels, examples.gold, features)
-    unseen, warning = int((data.rows.labels >= len(labels)).sum()), ""
+    unseen = int((data.rows.labels >= len(labels)).sum())
     if unseen:
         names = data.labels[len(labels) :]
         some = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
-        warning = (
+        _warn(
             f"{data.source}: {unseen:,} tokens have labels that training did not see ({some}); "
             "they count as mistakes"
         )
-    return HeldOut(data, examples, gold, changes, unseen, message, warning)
+    return HeldOut(data, examples, gold, changes, unseen)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, DataWarning, stacklevel=3)
 
 
 def _dataset(plan: Plan, examples: TokenExamples) -> SequenceDataset:
@@ -444,27 +524,41 @@ class StreamedSentences:
         plan.check_templates("--stream")
         self.plan = plan
         self.features = TemplateFeatures.hashed(plan.inputs, first.inputs.columns, bits)
-        labelled = plan.labelled(first).examples
-        assert labelled.gold is not None
-        self.labels = tuple(classes or labelled.gold.strings)
-        self.first = self._dataset(labelled)
+        gold = plan.labelled(first).examples.gold
+        assert gold is not None
+        self.labels = tuple(classes or gold.strings)
 
-    def blocks(
-        self, parts: Iterable[TokenExamples], say: Callable[[str], None]
-    ) -> Iterator[tuple[TokenExamples, SequenceDataset]]:
-        """Yields sentences as they come, and what they encode to; labels that are new have numbers
-        behind the others."""
-        for part in parts:
-            examples, _, _, message = self.plan.labelled(part)
-            if message:
-                say(message)
-            yield examples, self._dataset(examples)
+    def encoded(
+        self, examples: TokenExamples, on_error: str, report: ReadReport
+    ) -> SequenceDataset:
+        """Returns some more sentences as they are learned from.
 
-    def held_out(self, examples: TokenExamples) -> HeldOut:
+        Those with a label that is not known are refused, or left out and counted.
+        """
+        examples, labels = self.plan.labelled(examples).examples, self.labels
+        data = self._dataset(examples)
+        strange = np.flatnonzero(data.rows.labels >= len(labels))
+        if strange.size:
+            k = int(strange[0])
+            error = InputError(
+                *examples.place(k),
+                f"one of the labels {', '.join(labels[:10])}{', …' * (len(labels) > 10)} "
+                "(--classes names all)",
+                data.labels[int(data.rows.labels[k])],
+            )
+            if on_error == "raise":
+                raise error
+            bad = np.unique(np.searchsorted(data.rows.starts, strange, "right") - 1)
+            report.skip(str(error))
+            report.skipped += len(bad) - 1
+            data = data.take(np.setdiff1d(np.arange(len(data)), bad))
+        return SequenceDataset(data.rows, labels, data.features, data.source)
+
+    def held_out(self, examples: TokenExamples) -> SequenceDataset:
         """Returns held-out sentences in the same features and labels."""
         plan = self.plan
         errors = plan.options.scheme_errors
-        return encode_held_out(examples, self.features, self.labels, plan.schemes, errors)
+        return encode_held_out(examples, self.features, self.labels, plan.schemes, errors).data
 
     def _dataset(self, examples: TokenExamples) -> SequenceDataset:
         attributes = self.features.encode(examples.inputs)
@@ -474,21 +568,21 @@ class StreamedSentences:
 def cached(
     folder: str,
     path: str,
-    options: Options,
+    given: Mapping[str, Any],
     parts: Callable[[], Iterator[TokenExamples]],
     beginning: Callable[[TokenExamples], TokenExamples],
     key: Mapping[str, Any],
     report: ReadReport,
     say: Callable[[str], None],
-) -> Prepared:
+) -> PreparedTags:
     """Returns the sentences of a file as a cache has them, which is built if missing or stale.
 
     Parameters
     ----------
     folder, path : str
         Of the cache, and of the file.
-    options : Options
-        How they are prepared.
+    given : mapping
+        Parameters of :class:`hopefear.Tagger`.
     parts : callable
         Yields the labelled sentences of the file, piece by piece.
     beginning : callable
@@ -500,15 +594,15 @@ def cached(
     say : callable
         Gets what is going on.
     """
+    options = Options.of(given)
     key = {**key, **_key(options)}
     plan: Plan | None = None
 
     def build(target: Any) -> None:
         nonlocal plan
-        plan = _build(target, path, options, parts(), beginning, key, report, say)
+        plan = _build(target, path, options, parts(), beginning, key, report)
 
     data = use_cache(folder, path, "sentences", key, build, say)
-    check(data)
     with sound_header(data.cache.path):
         facts = field_of(data.cache.header, "facts", dict)
         schemes = Schemes(*facts["schemes"])
@@ -518,7 +612,7 @@ def cached(
             features = field_of(facts, "features", str)
             plan = Plan(options, schemes, features, None, None, field_of(facts, "reading", dict))
         counts = {name: field_of(facts, name, int) for name in ("mended", "skipped")}
-        return Prepared(plan, data, **counts)
+        return PreparedTags(plan, data, **counts)
 
 
 def _key(options: Options) -> dict[str, Any]:
@@ -542,7 +636,6 @@ def _build(
     beginning: Callable[[TokenExamples], TokenExamples],
     key: Mapping[str, Any],
     report: ReadReport,
-    say: Callable[[str], None],
 ) -> Plan:
     """Encodes a file piece by piece into a cache."""
     plan: Plan | None = None
@@ -560,9 +653,7 @@ def _build(
                 how |= {"min_count": options.min_count, "keep_names": options.names}
                 numbering = StreamedTemplates(plan.inputs, **how)
                 cache = SentenceCache(target, numbering)
-            examples, gold, count, message = plan.labelled(part)
-            if message:
-                say(message)
+            examples, gold, count = plan.labelled(part)
             changes += count
             if not len(examples):
                 continue

@@ -10,7 +10,7 @@ from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_input import TokenInput
 from hopefear.errors import HopefearError
 from hopefear.tasks.serving import Passage, SentenceService
-from hopefear.tasks.tag.answers import Answers, TagDecoder
+from hopefear.tasks.tag.answers import TagAnswers, TagDecoder
 from hopefear.tasks.tag.model import SequenceModel
 
 
@@ -110,7 +110,7 @@ class TagService(SentenceService):
     def _data(self, sentences: list[list[Any]]) -> SequenceDataset:
         return self.model.encode(self._reader.read(sentences))
 
-    def _answers(self, inputs: Any, n: int | None = None) -> Answers:
+    def _answers(self, inputs: Any, n: int | None = None) -> TagAnswers:
         tokens = [sentence for passage in inputs for sentence in passage.sentences]
         return self._decoder.answers(self._reader.read(tokens), n)
 
