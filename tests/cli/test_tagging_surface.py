@@ -17,7 +17,7 @@ from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.likelihood import CRFObjective
 from hopefear.tasks import recipe
 from hopefear.tasks.tag.model import SequenceModel
-from hopefear.tasks.tag.prepare import Options, prepare
+from hopefear.tasks.tag.prepare import prepare
 from hopefear.tasks.tag.task import train
 from hopefear.training.batch import Batch
 from hopefear.training.decoders.chains import ChainDecoder
@@ -35,7 +35,7 @@ FEW = X[:2], Y[:2]
 @pytest.fixture(scope="module")
 def data():
     examples = with_labels(TokenInput(("word",)).read(X), Y)
-    return prepare(examples, Options(features="pos")).data
+    return prepare(examples, {"features": "pos"}).data
 
 
 # Batch learners

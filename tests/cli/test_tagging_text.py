@@ -87,12 +87,12 @@ def test_columns_come_out_in_brackets_and_objects_too(predicted, folder):
     given = ("--input", "c.txt", "--output-format")
     assert predicted(*given, "inline") == "[PER Ann Lee]\n[LOC Rome]\n"
     first, _ = map(json.loads, predicted(*given, "json").splitlines())
-    assert first["spans"] == [{"label": "PER", "first": 0, "after": 2, "text": "Ann Lee"}]
+    assert first["spans"] == [{"label": "PER", "start": 0, "end": 2, "text": "Ann Lee"}]
     assert predicted(*given, "columns") == predicted("--input", "c.txt")
 
 
 def test_a_terminal_gets_colours(predicted, monkeypatch):
-    monkeypatch.setattr("hopefear.cli.tag.answers.is_coloured", lambda output: output == "-")
+    monkeypatch.setattr("hopefear.cli.tag.is_coloured", lambda output: output == "-")
     first = predicted(*TEXTS).splitlines()[0]
     assert first == "\x1b[1;34mAnn Lee\x1b[0;2m PER\x1b[0m left \x1b[1;32mRome\x1b[0;2m LOC\x1b[0m."
     assert "\x1b" not in predicted(*TEXTS, "--output-format", "columns")

@@ -320,7 +320,8 @@ class TagAnswers(Answers):
         if self.counts is not None:
             tokens = [np.arange(a, b) for a, b in pairwise(self.data.rows.starts)]
             table = table[np.concatenate([tokens[i] for i in self.sentences])]
-        return table[np.arange(len(self.tags)), self.tags]
+        # Sums of rounded numbers may pass 1 by the last digit.
+        return np.minimum(table[np.arange(len(self.tags)), self.tags], 1.0)
 
     @cached_property
     def probabilities(self) -> np.ndarray:

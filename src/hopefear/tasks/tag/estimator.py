@@ -35,7 +35,6 @@ from hopefear.tasks.tag.answers import Span, TagAnswers, TagDecoder, TaggedSente
 from hopefear.tasks.tag.model import SequenceModel, encoded
 from hopefear.tasks.tag.prepare import (
     HeldOut,
-    PreparedTags,
     Schemes,
     check_filled,
     check_known,
@@ -76,7 +75,8 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         What predicts; can be saved, inspected and used without scikit-learn.
     """
 
-    _models, _kind, _prepare = SequenceModel, Tagging, staticmethod(prepare)
+    _models, _kind = SequenceModel, Tagging
+    _prepare = staticmethod(prepare)
     _reader: TokenInput
     classes_: np.ndarray
     scheme_: str | None
@@ -235,6 +235,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
     def predict_records(
         self,
         X: Any,
+        *,
         n: int | None = None,
         proba: bool = False,
         constrained: bool | Constraints = True,
@@ -667,7 +668,7 @@ class Tagger(SequencePredictor):
     def _check_legal(self, data: SequenceDataset, scheme: str | None) -> None:
         check_constraints(data, scheme, self.constraints, lambda k: (place(data.rows.starts, k), 0))
 
-    def _start(self, prepared: PreparedTags) -> np.ndarray | None:
+    def _start(self, prepared: Any) -> np.ndarray | None:
         if not self.warm_start:
             return None
         if not self._is_batch():

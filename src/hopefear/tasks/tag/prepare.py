@@ -612,7 +612,7 @@ def cached(
             features = field_of(facts, "features", str)
             plan = Plan(options, schemes, features, None, None, field_of(facts, "reading", dict))
         counts = {name: field_of(facts, name, int) for name in ("mended", "skipped")}
-        return PreparedTags(plan, data, **counts)
+        return _prepared(plan, data, given, **counts)
 
 
 def _key(options: Options) -> dict[str, Any]:
