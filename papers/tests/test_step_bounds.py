@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 from list_oracle import rows_of
 
 from hopefear.cli import main
+from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.costs.regret import Regret
 from hopefear.data.generators import candidate_lists, chunks, sparse_linear
@@ -32,9 +34,11 @@ from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.nbest import NBest
+from hopefear.tasks.base import train as train_task
 from hopefear.tasks.classify import task as classify
 from hopefear.tasks.parse import task as parse
-from hopefear.tasks.rerank import task as rerank
+from hopefear.tasks.rerank.prepare import dataset as lists_dataset
+from hopefear.tasks.rerank.task import Reranking
 from hopefear.tasks.tag import task as tag
 from hopefear.training.online import OnlineTrainer
 from hopefear_papers.theorems import bounds
@@ -147,7 +151,7 @@ def test_both_sides_for_mira_are_those_of_plain_numpy(kind, C, weights, seed):
 def test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_nothing():
     classes = sparse_linear(80, 20, per_row=(3, 6), true_weights=12, seed=2).dataset()
     text = tag.dataset(chunks(10, 30, seed=1), "ner")
-    lists = rerank.dataset(candidate_lists(30, 5, 12, doubt=2.0, seed=1))
+    lists = lists_dataset(candidate_lists(30, 5, 12, doubt=2.0, seed=1))
     bank = small_treebank(40, seed=1)
     short = bank.take(np.flatnonzero(np.diff(bank.starts) <= 3)[:6])
     assert len(short)
@@ -157,7 +161,7 @@ def test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_noth
     for train, data, name in (
         (classify.train, classes, "pa"),
         (tag.train, text, "mira"),
-        (rerank.train, lists, "mira"),
+        (partial(train_task, Reranking()), lists, "mira"),
         (parse.train, trees, "mira"),
     ):
         how = {"epochs": 2, "seed": 3}
@@ -253,7 +257,7 @@ def chains(words, labels):
 
 
 def phi(chain, symbols, y):
-    out = np.zeros(chain.n_coordinates())
+    out = np.zeros(n_weights(chain))
     for t, (x, label) in enumerate(zip(symbols, y, strict=True)):
         out[x * chain.width + label] += 1.0
         if t > 0:
@@ -294,12 +298,12 @@ def test_swvp_is_refused_where_its_theorem_does_not_apply():
 def test_radius_and_margin_of_swvp_are_those_of_plain_python(jj, checked, separable):
     words, labels = drawn_chains(4, separable, 2)  # halves are exact, thirds part what ties
     rows, chain = chains(words, labels), Chain.new(SYMBOLS, LABELS)
-    u = np.zeros(chain.n_coordinates())
+    u = np.zeros(n_weights(chain))
     u[[s * chain.width + s % LABELS for s in range(SYMBOLS)]] = 1.0
     own = {"jj": OWN, "own": substructures([[0, 1, 2, 3]])} if jj == "own" else {}
     loss = SWVP(BALANCED, beta=0.0, checked=checked, **own)
     trainer = MeasuredSWVP(chain, Learner(loss, SGD(), Last(), "mistakes"), rows, u, np.float64)
-    w, square, least, updates = np.zeros(chain.n_coordinates()), 0.0, np.inf, 0
+    w, square, least, updates = np.zeros(n_weights(chain)), 0.0, np.inf, 0
     for _ in range(3):
         for symbols, gold in zip(words, labels, strict=True):
             outputs = itertools.product(range(LABELS), repeat=len(gold))

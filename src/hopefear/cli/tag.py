@@ -589,6 +589,8 @@ class Tags(Surface):
         console.say(f"\n{facts['signature']}\n{facts['model_signature']}")
 
     def model_facts(self, model: Any, top: int) -> dict[str, Any]:
+        from hopefear.core.interfaces import n_weights
+
         features, header = model.features, model.features.to_header()
         names = ("order", "scheme", "constrained", "search", "temperature")
         facts: dict[str, Any] = {
@@ -600,7 +602,7 @@ class Tags(Surface):
             "feature_set": header.get("source"),
             "templates": [text for text, *_ in header.get("templates", ())],
             "hash_collisions": _collisions(features),
-            "coordinates": model.structure().n_coordinates(),
+            "coordinates": n_weights(model.structure()),
         }
         if hasattr(model.predictor, "layers"):
             layers = model.predictor.layers()

@@ -106,8 +106,10 @@ def interface(cls: T) -> T:
     return cls
 
 
-def component(*interfaces: type) -> Callable[[T], T]:
+def component(*interfaces: type, **constants: Any) -> Callable[[T], T]:
     """Checks a NamedTuple class against its interfaces, adds their defaults, coerces its fields.
+
+    ``constants`` are those of the interfaces that have other values here.
 
     ``SGD(1)`` and ``SGD(1.0)`` would be two types and compile twice, so numbers become what their
     annotation says.
@@ -115,8 +117,15 @@ def component(*interfaces: type) -> Callable[[T], T]:
 
     def decorate(cls: T) -> T:
         wanted_methods: dict[str, Callable[..., Any]] = {}
+        defaults: dict[str, Any] = {}
         for part in interfaces:
             wanted_methods |= _methods(part)
+            defaults |= _constants(part)
+        if unknown := constants.keys() - defaults:
+            raise TypeError(f"{cls.__name__}: no interface has the constants {sorted(unknown)}")
+        for name, value in (defaults | constants).items():
+            if name not in cls.__dict__:  # a property says it otherwise
+                setattr(cls, name, value)
         for name, method in wanted_methods.items():
             own = cls.__dict__.get(name)
             if own is None and getattr(method, "__required__", False):
@@ -125,9 +134,6 @@ def component(*interfaces: type) -> Callable[[T], T]:
                 setattr(cls, name, method)
             elif _parameters(own) != (wanted := _parameters(method)):
                 raise TypeError(f"{cls.__name__}.{name} must take {wanted}")
-            for name, value in _constants(part).items():
-                if not hasattr(cls, name):
-                    setattr(cls, name, value)
         clash = set(cls._fields) & set(_SIGNATURES)  # type: ignore[attr-defined]
         if clash:  # numba finds methods by name on every named tuple, fields included
             raise TypeError(f"{cls.__name__}: fields {sorted(clash)} bear the names of methods")
@@ -311,7 +317,7 @@ def _constants(cls: type) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(cls).items()
-        if isinstance(value, bool | int | tuple) and not name.startswith("_")
+        if isinstance(value, bool | int | tuple | property) and not name.startswith("_")
     }
 
 

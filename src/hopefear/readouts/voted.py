@@ -22,7 +22,7 @@ class Votes(NamedTuple):
     lived: np.ndarray  # float64[1]: c of the present predictor
 
 
-@component(Readout)
+@component(Readout, keeps_scale=False, needs_history=True)
 class Voted(NamedTuple):
     """Majority vote, each predictor counting as often as it survived an example.
 
@@ -42,14 +42,12 @@ class Voted(NamedTuple):
 
     unused: int = 0  # a compiled part needs a field
 
-    keeps_scale = False  # type: ignore[misc]
-    needs_history = True  # type: ignore[misc]
-
-    def refusal(self, loss, offers):
+    def refusal(self, loss, structure):
         # There is room for updates between gold and one other output, and mixtures of the two;
         # others would not fit, but where every update touches few coordinates.
         several = loss.depth() > 1 and "places" not in loss.needs()
-        if "bounded" in offers or not (several or "expectation" in loss.needs()):
+        bounded = not structure.why_unsupported("bounded")
+        if bounded or not (several or "expectation" in loss.needs()):
             return ""
         return (
             "its updates are between more than two outputs, and votes keep every one; use "
@@ -69,7 +67,7 @@ class Voted(NamedTuple):
 
     def with_room(self, memory, ticks, entries):
         need_ticks = int(memory.counts[0]) + ticks
-        need_entries = int(memory.counts[1]) + entries()
+        need_entries = int(memory.counts[1]) + entries
         return memory._replace(
             survived=_grown(memory.survived, need_ticks),
             drops=_grown(memory.drops, need_ticks),

@@ -17,7 +17,8 @@ class AdaGradRDAState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+# Sums of directions and of their squares; ticks count them.
+@component(Rule, is_sum_over_examples=True)
 class AdaGradRDA(NamedTuple):
     """Dual averaging in which every coordinate has a rate of its own.
 
@@ -45,9 +46,6 @@ class AdaGradRDA(NamedTuple):
     rate: float = 1.0
     l1: float = 0.0
     eps: float = 1e-6
-
-    # Of directions and their squares, and ticks count them.
-    is_sum_over_examples = True  # type: ignore[misc]
 
     def fault(self):
         return "" if self.rate > 0.0 and self.eps > 0.0 else "rate and eps must be above zero"

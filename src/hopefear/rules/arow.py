@@ -17,7 +17,8 @@ class AROWState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+# Examples add to 1 / variance and to w / variance: Gaussians multiply.
+@component(Rule, is_sum_over_examples=True)
 class AROW(NamedTuple):
     """Weights with a variance each: uncertain ones move far, settled ones little.
 
@@ -39,9 +40,6 @@ class AROW(NamedTuple):
     """
 
     r: float = 1.0
-
-    # Of what examples say in 1 / variance and w / variance: Gaussians multiply.
-    is_sum_over_examples = True  # type: ignore[misc]
 
     def fault(self):
         return "" if self.r > 0.0 else "r must be above zero"

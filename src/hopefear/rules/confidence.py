@@ -18,7 +18,8 @@ class ConfidenceState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+# Examples add to 1 / variance and to w / variance: Gaussians multiply.
+@component(Rule, is_sum_over_examples=True)
 class ConfidenceWeighted(NamedTuple):
     """The closest Gaussian over weights that gets the example right with a given probability.
 
@@ -46,9 +47,6 @@ class ConfidenceWeighted(NamedTuple):
     """
 
     phi: float = 1.2816
-
-    # Of what examples say in 1 / variance and w / variance: Gaussians multiply.
-    is_sum_over_examples = True  # type: ignore[misc]
 
     def fault(self):
         return "" if self.phi > 0.0 else "phi must be above zero"

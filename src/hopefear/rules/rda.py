@@ -17,7 +17,8 @@ class RDAState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+# Sums of directions; ticks count them.
+@component(Rule, may_be_infinite=("rate",), is_sum_over_examples=True)
 class RDA(NamedTuple):
     """The minimiser of everything seen so far, linearised, plus the regulariser.
 
@@ -45,9 +46,6 @@ class RDA(NamedTuple):
     rate: float = 1.0
     l1: float = 0.0
     l2: float = 0.0
-
-    may_be_infinite = ("rate",)  # type: ignore[misc]
-    is_sum_over_examples = True  # type: ignore[misc]  # of directions, and ticks count them
 
     def fault(self):
         if self.rate == math.inf and self.l2 == 0.0:

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import ArcFeatures
+from hopefear.core.interfaces import ArcFeatures, n_weights
 from hopefear.core.workspace import Example
 from hopefear.data.tree_rows import TreeRows
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.structures.nbest import NBest
+from hopefear.structures.segments.segments import Segments
 from hopefear.structures.tree.searches import (
     Nonprojective,
     NonprojectiveSecond,
@@ -22,6 +23,7 @@ from hopefear.structures.tree.searches import (
     ProjectiveSecond,
 )
 from hopefear.structures.tree.tree import Tree
+from hopefear.testing.segments import segment_outputs  # noqa: F401 - registers itself
 from hopefear.testing.worlds import Outputs, outputs_of, tiny_rows
 
 
@@ -113,7 +115,7 @@ def is_tree(heads: Sequence[int], crossing: bool, single: bool) -> bool:
 
 def tree_features(tree: Tree, x: Example, y: Sequence[int]) -> np.ndarray:
     """F(x, y), part after part as the class ``Tree`` says their coordinates lie."""
-    f, heads, made = np.zeros(tree.n_coordinates()), [0], tree.features
+    f, heads, made = np.zeros(n_weights(tree)), [0], tree.features
     pad = made.room(x.data)
     heads += [code // tree.labels for code in y]
     words = range(1, len(heads))
@@ -172,7 +174,7 @@ def tiny_structures() -> dict[str, Any]:
     """One small structure of every kind, by name.
 
     >>> list(tiny_structures())[:4]
-    ['binary', 'multiclass', 'chain', 'lists']
+    ['binary', 'multiclass', 'chain', 'segments']
     """
     trees = {
         f"{name} trees": Tree.new(TinyArcs(), labels, search)
@@ -187,6 +189,7 @@ def tiny_structures() -> dict[str, Any]:
         "binary": Binary(6, bias=0.6180339887),  # odd, so that scores do not tie by chance
         "multiclass": Multiclass(5, 3),
         "chain": Chain.new(attributes=4, labels=2, edge_attributes=2, order=2),
+        "segments": Segments.new(4, begin=[0, 1], inside=[-1, 2], longest=3),
         "lists": NBest(6),
         "tied lists": NBest(6, tied=True),
         **trees,

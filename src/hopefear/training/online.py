@@ -13,7 +13,7 @@ import numpy as np
 
 from hopefear.core.averages import leave_line, start_afresh, totals_now
 from hopefear.core.component import component, helper, kernel
-from hopefear.core.interfaces import DROP, SCALE, Row
+from hopefear.core.interfaces import DROP, SCALE, Row, n_weights
 from hopefear.core.learner import Learner, check_served, describe
 from hopefear.core.memory import aligned, use_up, zeros
 from hopefear.core.workspace import Example, Workspace
@@ -33,6 +33,8 @@ FAR, NEAR = 12, 6
 # Ticks between two settlings: rare enough to cost nothing beside the examples, few enough to stay
 # small.
 _WINDOW = 1 << 16
+# Examples that memory is made for at a time, where every update is kept.
+_ROOM = 256
 # Coordinates whose books go back to the system together, once they are read for the last time.
 _USED_UP_AT_ONCE = 1 << 18
 
@@ -208,7 +210,7 @@ class OnlineTrainer(Trainer):
     def __init__(self, structure: Any, learner: Learner, dtype: Any = np.float32) -> None:
         _check_together(structure, learner)
         self.structure, self.learner = structure, learner
-        self.n = structure.n_coordinates()
+        self.n = n_weights(structure)
         self.state = new_state(learner.rule, self.n, dtype)
         self.memory = learner.readout.init_memory(self.n, max(_WINDOW, self.n // 64))
         self.restarts = 0  # of the rule's clock
@@ -225,12 +227,14 @@ class OnlineTrainer(Trainer):
         if data is not self._prepared_for:
             self._work = self.structure.workspace(data, learner.loss, self._dtype)
             self._prepared_for = data
-        done = 0
-        self.memory = learner.readout.with_room(
-            self.memory, order.size, lambda: self.structure.entries(data, order)
-        )
+        assert self._work is not None
+        done, step = 0, _ROOM if learner.readout.needs_history else order.size
         while done < order.size:
-            done += self.learn_some(data, order[done:], outcome[done:])
+            part = order[done : done + step]
+            self.memory = learner.readout.with_room(
+                self.memory, part.size, part.size * self._work.max_nnz
+            )
+            done += self.learn_some(data, part, outcome[done:])
             if self.tally.counts[BROKEN]:
                 self.tally.counts[BROKEN] = 0  # said once; other examples may still be learnt
                 raise DivergedError(
@@ -392,7 +396,7 @@ def new_state(rule: Any, n: int, dtype: Any) -> Any:
 def _check_together(structure: Any, learner: Learner) -> None:
     """Refuse a learner that this structure cannot serve."""
     loss, readout = learner.loss, learner.readout
-    if reason := readout.refusal(loss, structure.offers()):
+    if reason := readout.refusal(loss, structure):
         kept = type(getattr(readout, "readout", readout)).__name__
         raise CombinationError(f"{type(loss).__name__} and {kept}: {reason}")
     check_served(structure, loss)

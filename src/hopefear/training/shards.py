@@ -576,7 +576,7 @@ class ShardedTrainer(Trainer):
 
     def _drop_features(self, squares: np.ndarray, n: int) -> None:
         """Keeps the ``n`` features of the largest norms; all others start from nothing."""
-        blocks = self.structure.tables()
+        blocks = self.structure.weight_blocks()
         norms = [
             squares[start : start + count * width].reshape(count, width).sum(axis=1)
             for start, count, width in blocks

@@ -48,8 +48,8 @@ class Observed(NamedTuple):
 
     readout: Any
 
-    def refusal(self, loss, offers):
-        return self.readout.refusal(loss, offers)
+    def refusal(self, loss, structure):
+        return self.readout.refusal(loss, structure)
 
     @property
     def keeps_scale(self):

@@ -160,7 +160,7 @@ class Classification(Task):
         }
 
     def needs_temperature(self, learner: Any, predictor: Predictor) -> bool:
-        return predictor.keeps_scale()  # one of several classes is no part of any loss but log
+        return predictor.keeps_scale  # one of several classes is no part of any loss but log
 
     def fitted_temperature(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 
 from hopefear.core.arrays import frozen_as
 from hopefear.core.component import kernel
+from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.core.progress import stage
 from hopefear.core.workspace import Example, Plain
@@ -119,7 +120,7 @@ class Pruner:
 
         own = {k.removeprefix("pruner."): v for k, v in arrays.items() if k.startswith("pruner.")}
         projective, single = (field_of(header, name, bool) for name in ("projective", "single"))
-        size = pruning_tree(projective, single).n_coordinates()
+        size = n_weights(pruning_tree(projective, single))
         return cls(
             predictor_from_arrays(own, size),
             projective,

@@ -76,7 +76,6 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
     """
 
     _models, _kind = SequenceModel, Tagging
-    _prepare = staticmethod(prepare)
     _reader: TokenInput
     classes_: np.ndarray
     scheme_: str | None
