@@ -480,7 +480,7 @@ class Tags(Surface):
             if isinstance(examples, bytes):
                 yield b"" if args.output_format in ("inline", "json") else examples
                 continue
-            pieces = _written(args, decoder.answers(examples, args.nbest or None))
+            pieces = _written(args, decoder.answers(examples, args.nbest, args.proba))
             # What has come at once goes at once: a system call a sentence would be slow.
             yield from [b"".join(pieces)] if bit_by_bit else pieces
         if n := decoder.unlimited:
@@ -842,7 +842,7 @@ def _written(args: argparse.Namespace, found: TagAnswers) -> Iterator[bytes]:
     if form == "inline":
         return _lines(found, coloured)
     if form == "json" or (form is None and given == "json" and (args.nbest or proba)):
-        return (_json(record.as_dict()) for record in found.records(proba))
+        return (_json(record.as_dict()) for record in found)
     if given == "text" or (given == "json" and form == "columns"):
         return _token_lines(found, proba, texts=True)
     file, name = found.examples.file, _reading(found.model)["column"] or "label"

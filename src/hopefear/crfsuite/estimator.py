@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ import numpy as np
 from hopefear.crfsuite.features import GeneratedCRF, generated
 from hopefear.data.token_examples import TokenExamples
 from hopefear.data.token_input import TokenInput, read_labels, with_labels
-from hopefear.errors import HopefearError
+from hopefear.errors import DataWarning, HopefearError
 from hopefear.features.attributes import AttributeRows
 from hopefear.structures.lattice import padded_width
 from hopefear.tasks.base import objects
@@ -301,8 +302,9 @@ class FittedTagger:
 
     def probability(self, yseq: Sequence[Any]) -> float:
         """Probability of the labels ``yseq`` of the sequence."""
-        data, _ = self._crf._judged([self._sequence], [yseq])
-        with as_value_errors():
+        with as_value_errors(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # unknown labels are refused below
+            data, _ = self._crf._judged([self._sequence], [yseq])
             check_known(data, len(self.labels()))
         return float(np.exp(self._crf.model_.decoder().log_likelihoods(data.rows)[0]))
 

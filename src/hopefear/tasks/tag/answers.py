@@ -18,7 +18,7 @@ from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.data.token_examples import TokenExamples
 from hopefear.errors import HopefearError
 from hopefear.tasks.answers import Answers
-from hopefear.tasks.base import Explanation
+from hopefear.tasks.base import Explanation, cut
 from hopefear.tasks.tag.model import SequenceModel
 
 _SENTENCES = 1000  # at a time, where every span needs a search of its own
@@ -231,11 +231,15 @@ class TagDecoder:
         return self.search.unlimited
 
     def answers(
-        self, examples: TokenExamples, n: int | None = None, data: SequenceDataset | None = None
+        self,
+        examples: TokenExamples,
+        n: int | None = None,
+        proba: bool = False,
+        data: SequenceDataset | None = None,
     ) -> TagAnswers:
         """Returns the best labels of sentences, or the n best; ``data`` is what they encode to."""
         data = self.model.encode(examples) if data is None else data
-        return TagAnswers(self, examples, data, n)
+        return TagAnswers(self, examples, data, n, proba)
 
     def explain(self, data: SequenceDataset, sentence: int, token: int) -> Explanation:
         """Returns what made the label of a token beat the runner-up, both counted from 0."""
@@ -255,6 +259,8 @@ class TagAnswers(Answers):
         The sentences, and what they encode to.
     n : int, optional
         The n best outputs of every sentence, rather than the best one.
+    proba : bool
+        Whether records have all probabilities.
 
     Attributes
     ----------
@@ -271,9 +277,14 @@ class TagAnswers(Answers):
     counts: np.ndarray | None = None
 
     def __init__(
-        self, decoder: TagDecoder, examples: TokenExamples, data: SequenceDataset, n: int | None
+        self,
+        decoder: TagDecoder,
+        examples: TokenExamples,
+        data: SequenceDataset,
+        n: int | None = None,
+        proba: bool = False,
     ) -> None:
-        self.decoder, self.examples, self.data = decoder, examples, data
+        self.decoder, self.examples, self.data, self.proba = decoder, examples, data, proba
         self.model, self._outputs = decoder.model, data
         self.scheme = decoder.scheme or self.model.scheme
         if n is None:
@@ -364,10 +375,7 @@ class TagAnswers(Answers):
         return [known[c] for c in self.tags.tolist()]
 
     def __iter__(self) -> Iterator[TaggedSentence]:
-        return self.records()
-
-    def records(self, proba: bool = False) -> Iterator[TaggedSentence]:
-        """Yields a record for every output, with all probabilities if these are asked for."""
+        proba = self.proba
         labels, characters = self.values(), self.examples.characters
         shares = self.token_probabilities.tolist() if proba else [None] * len(labels)
         spans = self.span_lists(proba) if self.spans is not None else repeat(())
@@ -377,11 +385,18 @@ class TagAnswers(Answers):
         ):
             rows = zip(words, labels[begin:end], shares[begin:end], strict=True)
             tokens = tuple(TextToken(word, None, None, label, p) for word, label, p in rows)
-            record = TaggedSentence(tokens, some, self.scheme, **self._facts(i, proba))
+            record = TaggedSentence(tokens, some, self.scheme, **self._facts(i))
             if characters is not None:
                 places = characters.bounds[sentences[i]]
                 record = record.in_text(characters.text, places, characters.at)
             yield record
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """Returns the records for JSON; those of the n best of a sentence under ``outputs``."""
+        records = super().as_dicts()
+        if self.counts is None:
+            return records
+        return [{"outputs": some} for some in cut(records, np.cumsum([0, *self.counts]))]
 
     def words(self) -> Iterator[list[str]]:
         """Yields the tokens of every output, as they stand in the input."""
@@ -401,10 +416,10 @@ class TagAnswers(Answers):
                 for k, (a, b, label) in places
             )
 
-    def _facts(self, i: int, proba: bool) -> dict[str, Any]:
+    def _facts(self, i: int) -> dict[str, Any]:
         """What is said of a whole output."""
         if self.counts is None:
-            return {"probability": float(self.probabilities[i])} if proba else {}
+            return {"probability": float(self.probabilities[i])} if self.proba else {}
         return {
             "rank": int(self.ranks[i]),
             "score": float(self.scores[i]),

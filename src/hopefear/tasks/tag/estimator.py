@@ -24,6 +24,7 @@ from hopefear.data.token_input import (
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import place
 from hopefear.metrics import Tagging as TaggingScores
+from hopefear.tasks.answers import Question
 from hopefear.tasks.base import Explanation, NBestList, Predictions, begin, cut, objects
 from hopefear.tasks.estimator import (
     ModelEstimator,
@@ -228,45 +229,12 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
                     f"predict_text takes one string, not {type(text).__name__}; "
                     "predict takes sequences of tokens"
                 )
-            answers = self._answers(text, None, constrained, tokenizer=tokenizer)
-            return list(answers.records(proba))
+            return list(self._answers(text, None, constrained, tokenizer=tokenizer, proba=proba))
 
-    def predict_records(
-        self,
-        X: Any,
-        *,
-        n: int | None = None,
-        proba: bool = False,
-        constrained: bool | Constraints = True,
-        allowed: Any = None,
-        scheme: str | None = None,
-    ) -> list[dict[str, Any]]:
-        """Returns everything that is said of every sequence, as JSON has it everywhere.
-
-        Parameters
-        ----------
-        X : list of lists of tokens, or str
-            Sequences as for :meth:`fit`, or a text, each of whose sentences has a record.
-        n : int, optional
-            The n best: a record has a list of them under ``outputs``.
-        proba : bool
-            Whether tokens, spans and sequences have a ``probability``.
-        constrained, allowed, scheme
-            As for :meth:`predict`.
-
-        Examples
-        --------
-        >>> from hopefear import Tagger
-        >>> tagger = Tagger("perceptron").fit([["Ann", "left"]] * 2, [["B-PER", "O"]] * 2)
-        >>> tagger.predict_records([["Ann"]])[0]["spans"]
-        [{'label': 'PER', 'start': 0, 'end': 1, 'text': 'Ann'}]
-        """
-        with as_value_errors():
-            answers = self._answers(X, n, constrained, allowed, scheme)
-            records = [record.as_dict() for record in answers.records(proba)]
-        if answers.counts is None:
-            return records
-        return [{"outputs": some} for some in cut(records, np.cumsum([0, *answers.counts]))]
+    def _answer(self, X: Any, question: Question) -> TagAnswers:
+        """Returns answers to sequences, or to the sentences of a text."""
+        limits = {name: getattr(question, name) for name in ("constrained", "allowed", "scheme")}
+        return self._answers(X, question.n, proba=question.proba, **limits)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """F1 of spans where labels have a tag scheme, elsewhere the share of tokens that are right.
@@ -376,9 +344,11 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         labels = self.classes_.tolist()
         return TagDecoder(model, constrained, allowed, self._jobs(), scheme, labels), examples
 
-    def _answers(self, X: Any, n: int | None = None, *limits: Any, **how: Any) -> TagAnswers:
+    def _answers(
+        self, X: Any, n: int | None = None, *limits: Any, proba: bool = False, **how: Any
+    ) -> TagAnswers:
         decoder, examples = self._question(X, *limits, **how)
-        return decoder.answers(examples, n)
+        return decoder.answers(examples, n, proba)
 
     def _held_out(self, X: Any, y: Any, features: Any, labels: Sequence[str]) -> HeldOut:
         """Returns sequences with labels to score on; all of them stay."""
