@@ -25,7 +25,8 @@ from hopefear.readouts.last import Last
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
-from hopefear.tasks.classify import task
+from hopefear.tasks.base import train as learn
+from hopefear.tasks.classify.task import Classification
 from hopefear.training import online
 from hopefear_papers.theorems import bounds
 from hopefear_papers.theorems.formulas import (
@@ -525,4 +526,4 @@ def test_bounds_need_the_data_in_memory(tmp_path):
     path.write_text("1 1:1\n-1 2:1\n" * 5)
     cache_examples(path, tmp_path / "c")
     with pytest.raises(HopefearError, match="train without a cache, or without bounds"):
-        task.train(open_cache(tmp_path / "c"), "vrda", epochs=1, instrument=bounds())
+        learn(Classification(), open_cache(tmp_path / "c"), "vrda", instrument=bounds())

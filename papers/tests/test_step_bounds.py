@@ -35,7 +35,7 @@ from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.base import train as train_task
-from hopefear.tasks.classify import task as classify
+from hopefear.tasks.classify.task import Classification
 from hopefear.tasks.parse import task as parse
 from hopefear.tasks.rerank.prepare import dataset as lists_dataset
 from hopefear.tasks.rerank.task import Reranking
@@ -159,7 +159,7 @@ def test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_noth
     trees = parse.dataset(short, 1, features=few, heads=0, plain_bits=8, row_bits=8)
 
     for train, data, name in (
-        (classify.train, classes, "pa"),
+        (partial(train_task, Classification()), classes, "pa"),
         (tag.train, text, "mira"),
         (partial(train_task, Reranking()), lists, "mira"),
         (parse.train, trees, "mira"),

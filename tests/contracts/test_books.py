@@ -151,12 +151,6 @@ def test_a_restored_trainer_ends_where_an_uninterrupted_one_does(name, readout, 
     second.restore(saved)
     second.learn(rows, ORDER[37:])
     same(through.arrays(), second.arrays())
-    for a, b in zip(
-        ClassDecoder(structure, through.predictor()).decide(rows),
-        ClassDecoder(structure, second.predictor()).decide(rows),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(a, b)
 
 
 def test_an_average_is_not_spoilt_by_reading_it():

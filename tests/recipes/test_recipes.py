@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from chain_oracle import corpus
+from classes import train
 from list_oracle import tiny_lists
 from reference import random_problem
 
@@ -20,7 +21,6 @@ from hopefear.recipes.base import Auto, Recipe, Scale, steepness
 from hopefear.structures.chain import Chain
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.classify.task import train
 from hopefear.training.online import OnlineTrainer
 from hopefear.translation.recipes import TUNE_RECIPES
 

@@ -6,13 +6,13 @@ import random
 
 import numpy as np
 import pytest
+from classes import train
 
 from hopefear import storage
 from hopefear.data.generators import sparse_linear
 from hopefear.data.text import read_text
 from hopefear.errors import HopefearError, ModelError
 from hopefear.tasks.classify.model import Model
-from hopefear.tasks.classify.task import train
 
 pytestmark = pytest.mark.interpreted
 

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from classes import train
 from learner_catalogue import RULES, natural_loss
 from sklearn.base import clone
 
@@ -23,7 +24,6 @@ from hopefear.rules.fobos import FOBOS
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
-from hopefear.tasks.classify.task import train
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes

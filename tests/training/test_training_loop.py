@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from classes import train
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import Readout
@@ -19,7 +20,6 @@ from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.base import train as train_task
-from hopefear.tasks.classify.task import train
 from hopefear.tasks.rerank.prepare import dataset as lists_dataset
 from hopefear.tasks.rerank.task import Reranking
 from hopefear.training.batch import Batch

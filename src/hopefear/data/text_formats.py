@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from hopefear.data.files import ReadReport
 from hopefear.data.labels import class_name
 from hopefear.data.sources import Source, open_bytes, utf8_wanted
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 
 TEXTS = (
     *("text", "sentence", "review", "content", "document", "body", "comment", "message", "tweet"),
@@ -109,12 +109,15 @@ class TextRecords(NamedTuple):
         Leave bad records out and count them instead of raising.
     report : ReadReport
         Where they are counted.
+    rows : list, optional
+        Gets the bytes of every record that is read, and of a header before them.
     """
 
     name: str
     require_labels: bool
     skip: bool
     report: ReadReport
+    rows: list[bytes] | None = None
 
     def line(self, number: int, label: str | None, text: str, columns: TextColumns) -> bytes:
         """``label<TAB>text``, without its newline."""
@@ -125,11 +128,17 @@ class TextRecords(NamedTuple):
                 raise InputError(self.name, number, "a label without tabs and newlines", label)
         try:
             if not label and self.require_labels:
-                actual = f"none beside {text[:40]!r}"
-                raise InputError(self.name, number, f"a label in {columns.label!r}", actual)
+                problem = Problem(f"there is none beside {text[:40]!r}")
+                raise InputError(self.name, number, f"a label in {columns.label!r}", problem)
             return f"{label or '?'}\t{text}".encode()  # where labels are not needed any will do
         except UnicodeEncodeError:
             raise InputError(self.name, number, "Unicode text", repr(text[:40])) from None
+
+    def keep(self, row: bytes, record: bytes) -> bytes:
+        """The row, having kept its record; an empty row has none."""
+        if row and self.rows is not None:
+            self.rows.append(record)
+        return row
 
     def refuse(self, error: InputError) -> None:
         if not self.skip:
@@ -148,7 +157,7 @@ def csv_columns(line: bytes, requested: TextColumns | None = None, tabs: bool = 
     line : bytes
         The first line.
     requested : Columns, optional
-        Names that are asked for; the usual ones without.
+        Requested names; by default the usual ones.
     tabs : bool
         Whether only lines with tabs are looked at, and both columns must have usual names.
 
@@ -205,25 +214,34 @@ def csv_lines(
 ) -> Iterator[bytes]:
     """Records of a CSV file behind its header, as lines of ``label<TAB>text``."""
     csv.field_size_limit(MAX_FIELD)
-    lines = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+    lines, read = io.TextIOWrapper(stream, "utf-8-sig", newline=""), list[str]()
+
+    def recorded() -> Iterator[str]:
+        for line in lines:
+            read.append(line)
+            yield line
+
     rules: dict[str, Any] = {"delimiter": delimiter, "strict": True}
     if not quoted:
         rules["quoting"] = csv.QUOTE_NONE
-    reader = csv.reader(lines, **rules)
+    reader = csv.reader(recorded() if texts.rows is not None else lines, **rules)
     names: list[str] = []
     last_line = 0
     try:
         for record in reader:
             first, last_line = last_line + 1, reader.line_num
             row = b""
+            whole = "".join(read).encode()
+            read.clear()
             if not names:
                 names = [name.strip() for name in record]
+                texts.keep(b"header", whole)
             elif record:
                 try:
                     row = _csv_row(record, names, first, texts, columns)
                 except InputError as error:
                     texts.refuse(error)
-            yield row + b"\n" * (last_line - first + 1)
+            yield texts.keep(row, whole) + b"\n" * (last_line - first + 1)
     except csv.Error as error:
         expected = "CSV, with quotes that are closed and doubled inside"
         raise InputError(texts.name, last_line + 1, expected, str(error)) from None
@@ -237,7 +255,8 @@ def _csv_row(
 ) -> bytes:
     if len(record) != len(names):
         expected = f"{len(names)} columns, as the header has"
-        raise InputError(texts.name, number, expected, f"{len(record)}: {record[0][:40]}")
+        problem = Problem(f"this line has {len(record)}, the first {record[0][:40]!r}")
+        raise InputError(texts.name, number, expected, problem)
     fields = dict(zip(names, record, strict=True))
     label = None if columns.label is None else fields[columns.label]
     return texts.line(number, label, fields[columns.text], columns)
@@ -272,7 +291,7 @@ def json_lines(
                 row = _json_row(line, number, texts, columns)
             except InputError as error:
                 texts.refuse(error)
-        yield row + b"\n"
+        yield texts.keep(row, line) + b"\n"
 
 
 def json_wanted(name: str, line: bytes, requested: TextColumns | None) -> HopefearError:
@@ -328,7 +347,21 @@ def fasttext_lines(stream: io.BufferedReader, texts: TextRecords) -> Iterator[by
                 row = texts.line(number, label, _LABEL.sub("", text, count=1), columns)
             except InputError as error:
                 texts.refuse(error)
-        yield row + b"\n"
+        yield texts.keep(row, line) + b"\n"
+
+
+def text_lines(stream: io.BufferedReader, texts: TextRecords, labelled: bool) -> Iterator[bytes]:
+    """Rewrites lines that are texts, or labels and texts, as lines of ``label<TAB>text``."""
+    columns = TextColumns("text", None)
+    for number, line in enumerate(stream, 1):
+        row = b""
+        if line.strip():
+            try:
+                text = how_decoded(line.rstrip(b"\r\n"), number, texts)
+                row = text.encode() if labelled else texts.line(number, None, text, columns)
+            except InputError as error:
+                texts.refuse(error)
+        yield texts.keep(row, line) + b"\n"
 
 
 def how_decoded(text: bytes, number: int, texts: TextRecords) -> str:

@@ -53,7 +53,10 @@ def nbest_list_html(outputs: Sequence[Any]) -> str:
     >>> "75.0 %" in nbest_list_html([Output(["A", "B"], 0.75)])
     True
     """
-    rivals = [Rival(" ".join(map(value_text, output[0])), output.probability) for output in outputs]
+    rivals = []
+    for output in outputs:
+        best = output[0] if isinstance(output[0], list | tuple) else [output[0]]
+        rivals.append(Rival(" ".join(map(value_text, best)), output.probability))
     return styled(nbest_html(rivals))
 
 
@@ -96,7 +99,7 @@ def estimator_html(estimator: Any) -> str:
     if history:
         names = list(history[-1]["dev"])
         lines = [[event["epoch"], *(event["dev"].get(name) for name in names)] for event in history]
-        html += _folded("Scores of held-out data", table(["pass", *names], lines))
+        html += _folded("Scores of held-out data", table(["epoch", *names], lines))
     return styled(html)
 
 

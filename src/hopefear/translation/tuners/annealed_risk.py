@@ -58,7 +58,7 @@ class FreeEnergy(NamedTuple):
         if self.heat > 0.0:
             risk -= self.heat * warm(x, work, self.sharp * self.heat * importance)
         work.loss[0] = importance * risk
-        work.gap[0] = structure.violation(x, work.theta, work.y)
+        work.gap[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if importance > 0.0 else 0
 
 
