@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ def sentences():
     words, labels = (made.columns[name].texts() for name in ("word", "label"))
     rows = [(word, word[-1].upper(), label) for word, label in zip(words, labels, strict=True)]
     starts = made.starts.tolist()
-    return [rows[a:b] for a, b in zip(starts, starts[1:], strict=False)]
+    return [rows[a:b] for a, b in pairwise(starts)]
 
 
 def written(rows, form):
@@ -62,7 +63,13 @@ CASES = {
     "options": (
         "columns",
         ["--features", "pos", "--min-count", "2", "--no-names", "--no-temperature", "--seed", "3"],
-        {"features": "pos", "min_count": 2, "names": False, "temperature": False, "random_state": 3},
+        {
+            "features": "pos",
+            "min_count": 2,
+            "names": False,
+            "temperature": False,
+            "random_state": 3,
+        },
     ),
 }
 
@@ -100,7 +107,9 @@ def test_a_model_does_not_depend_on_where_its_data_come_from(
 def test_records_are_the_same_everywhere(sentences, tmp_path, monkeypatch, capsys, n, proba):
     monkeypatch.chdir(tmp_path)
     X = [[word for word, *_ in each] for each in sentences]
-    tagger = Tagger("perceptron", epochs=1).fit(X, [[row[-1] for row in each] for each in sentences])
+    tagger = Tagger("perceptron", epochs=1).fit(
+        X, [[row[-1] for row in each] for each in sentences]
+    )
     tagger.save("m")
     new = X[:2]
     (tmp_path / "new").write_text("".join("\n".join(each) + "\n\n" for each in new))
@@ -124,7 +133,9 @@ def test_records_are_the_same_everywhere(sentences, tmp_path, monkeypatch, capsy
 
 def test_text_has_places_in_every_answer(sentences):
     X = [[word for word, *_ in each] for each in sentences]
-    tagger = Tagger("perceptron", epochs=1).fit(X, [[row[-1] for row in each] for each in sentences])
+    tagger = Tagger("perceptron", epochs=1).fit(
+        X, [[row[-1] for row in each] for each in sentences]
+    )
     text = " ".join(X[0]) + "\n\n" + " ".join(X[1])
     sentence, _ = tagger.predict_text(text, proba=True)
     for piece in (*sentence.tokens, *sentence.spans):

@@ -38,9 +38,8 @@ from hopefear.features.templates import TemplateFeatures, load_templates
 from hopefear.features.templates.streamed import StreamedTemplates
 from hopefear.metrics import Tagging as TaggingScores
 from hopefear.storage import field_of
+from hopefear.tasks import prepare as base
 from hopefear.tasks import recipe
-from hopefear.tasks.estimator import held_out as drawn
-from hopefear.tasks.prepare import Prepared
 from hopefear.tasks.tag.answers import TagDecoder
 from hopefear.tasks.tag.model import encoded
 from hopefear.tasks.tag.task import (
@@ -285,7 +284,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreparedTags(Prepared):
+class PreparedTags(base.Prepared):
     """Sentences to learn from, and what it takes to read more of their kind.
 
     Parameters
@@ -301,6 +300,8 @@ class PreparedTags(Prepared):
         Sentences that a cache left out for bad lines.
     words : dict
         Words of held-out datasets, by identity.
+    again : bool
+        Whether the sentences were encoded before, so that what is wrong with held-out ones is said.
     """
 
     task: Tagging
@@ -310,6 +311,7 @@ class PreparedTags(Prepared):
     mended: int = 0
     skipped: int = 0
     words: dict[int, Column | None] = field(default_factory=dict)
+    again: bool = False
 
     @property
     def feature_set(self) -> str:
@@ -329,13 +331,23 @@ class PreparedTags(Prepared):
         if isinstance(examples, SequenceDataset):
             return examples
         errors, labels = self.plan.options.scheme_errors, self.data.labels
-        held = encode_held_out(examples, self.data.features, labels, self.plan.schemes, errors)
+        with warnings.catch_warnings():
+            if self.again:
+                warnings.simplefilter("ignore", DataWarning)
+            held = encode_held_out(examples, self.data.features, labels, self.plan.schemes, errors)
         self.words[id(held.data)] = held.examples.words
         return held.data
 
     def split(self, fraction: float, seed: int) -> tuple[PreparedTags, SequenceDataset]:
-        assert self.examples is not None
-        rest, part = drawn(len(self.examples), fraction, seed, "sequences")
+        return self._parted(*base.held_out(len(self.data), fraction, seed, "sequences"))
+
+    def folds(self, k: int, seed: int) -> Iterator[tuple[PreparedTags, SequenceDataset]]:
+        return (self._parted(*parts) for parts in base.folds(len(self.data), k, seed))
+
+    def _parted(self, rest: np.ndarray, part: np.ndarray) -> tuple[PreparedTags, SequenceDataset]:
+        """Sentences to learn from, with the features of these alone, and others as held out."""
+        if self.examples is None:
+            return replace(self, data=self.data.take(rest)), self.data.take(part)
         dev = self.examples.take(part)
         prepared = replace(self, examples=self.examples.take(rest))._encoded(self.plan)
         features, labels = prepared.data.features, prepared.data.labels
@@ -388,7 +400,8 @@ class PreparedTags(Prepared):
 
     def _encoded(self, plan: Plan) -> PreparedTags:
         assert self.examples is not None
-        return replace(self, plan=plan, data=_dataset(plan, self.examples), words={})
+        data = _dataset(plan, self.examples)
+        return replace(self, plan=plan, data=data, words={}, again=True)
 
 
 class HeldOut(NamedTuple):
