@@ -99,7 +99,7 @@ def passes_needed(scores: list[float], target: float = TARGET) -> int | None:
 def f1_tasks(files: corpus.Files, name: str, passes: int, folder: Path) -> dict[str, Any]:
     """Reading, templates, all passes and making the model; nothing is evaluated."""
 
-    def whole() -> Any:
+    def train_and_score() -> Any:
         return train(data_of(files.train), name, epochs=passes)
 
     command = [sys.executable, "-m", "hopefear", "train", "tag", "--quiet", "--learner", name]
@@ -107,7 +107,7 @@ def f1_tasks(files: corpus.Files, name: str, passes: int, folder: Path) -> dict[
     command += ["--train", str(files.train), "--model", str(folder / f"{name}.model")]
     common.run(command)  # compiles what is not on disk yet
     return {
-        f"f1 {name}": lambda: common.cpu_seconds(whole),
+        f"f1 {name}": lambda: common.cpu_seconds(train_and_score),
         f"f1 {name} process": lambda: common.run(command).seconds,
     }
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from list_oracle import rows_of
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
 from hopefear.cli import main
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
@@ -25,8 +27,6 @@ from hopefear.losses.ramp import Ramp
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.swvp import BALANCED, OWN, SWVP, WMR_PRINTED, substructures
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
 from hopefear.recipes import CHAIN_RECIPES
 from hopefear.rules.fobos import FOBOS
 from hopefear.rules.passive_aggressive import PassiveAggressive

@@ -124,6 +124,7 @@ def test_records_are_the_same_everywhere(folder, capsys, more, question):
     elif "proba" in question:
         table = [list(line["probabilities"].values()) for line in lines]
         np.testing.assert_allclose(estimator.predict_proba(TEXTS), table)
+        assert service.predict(inputs, proba=True) == lines
     else:
         assert service.predict(inputs, **question) == lines
         assert [line["label"] for line in lines] == estimator.predict(TEXTS, **question).tolist()

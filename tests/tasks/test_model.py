@@ -16,7 +16,7 @@ from hopefear.tasks.classify.model import Model
 
 pytestmark = pytest.mark.interpreted
 
-READOUTS = ["last", "averaged", "voted"]
+AVERAGINGS = ["last", "averaged", "voted"]
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,12 @@ def models(problems):
     return {
         (name, readout): train(data, "vrda", {"readout": readout}, epochs=2).model
         for name, data in problems.items()
-        for readout in READOUTS
+        for readout in AVERAGINGS
     }
 
 
 @pytest.mark.parametrize("name", ["two", "three", "text"])
-@pytest.mark.parametrize("readout", READOUTS)
+@pytest.mark.parametrize("readout", AVERAGINGS)
 def test_a_round_trip_changes_neither_bytes_nor_decisions(models, problems, name, readout):
     model = models[name, readout]
     again = Model.from_bytes(model.to_bytes())

@@ -138,8 +138,8 @@ def cache_examples(
             "classes": list(plan.classes),
         }
         chosen = NORMS.index(norm_for(norm, plan.features, n_rows, n_values))
-        pieces = _Final(spool, plan, VALUES.index(values), chosen, report)
-        write_cache(cache_path, "examples", pieces, plan.features, header, pieces.digest)
+        chunks = _Final(spool, plan, VALUES.index(values), chosen, report)
+        write_cache(cache_path, "examples", chunks, plan.features, header, chunks.digest)
 
 
 class _Final:
@@ -155,7 +155,7 @@ class _Final:
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
         plan = self._plan
         split = getattr(plan.features, "split", plan.features.size)
-        for piece in self._spool.pieces():
+        for piece in self._spool.chunks():
             indptr, values = piece["indptr"], piece["values"]
             columns = plan.columns(piece["ids"])
             if len(columns) and columns.min() < 0:
@@ -192,7 +192,7 @@ def _keep(
 def _distinct_ids(spool: Spool) -> np.ndarray:
     """Returns sorted distinct ids; merges when the new ids are as many as the merged ones."""
     table, waiting, count = np.zeros(0, np.int64), [], 0
-    for piece in spool.pieces():
+    for piece in spool.chunks():
         waiting.append(distinct(piece["ids"]).astype(np.int64))
         count += len(waiting[-1])
         if count > max(len(table), 1 << 20):

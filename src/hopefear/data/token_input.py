@@ -22,7 +22,7 @@ AUTO, ATTRIBUTES = "auto", "attributes"
 
 
 class TokenInput(NamedTuple):
-    """How to read tokens: as rows of named columns or, without columns, as sets of attributes.
+    """Reader of tokens: as rows of named columns or, without columns, as sets of attributes.
 
     A token with columns is a string (one column), a list or tuple of as many strings as there are
     columns, or a dict that has them as keys. Without columns it is what CRFsuite's users write, as

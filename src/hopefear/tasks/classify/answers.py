@@ -294,7 +294,7 @@ class ClassifyService(Service):
     'hope'
     """
 
-    rejects: ClassVar[bool] = True
+    asked: ClassVar[frozenset[str]] = frozenset({"unknown", "unknown_label", "proba"})
 
     def __init__(self, model: Model, tagger: Any = None) -> None:
         super().__init__(model, tagger)
@@ -334,11 +334,8 @@ class ClassifyService(Service):
         most = numbers.get("n", 1)
         return size // 20 + (200 + numbers["top"] if verb == "explain" else 20 + most)
 
-    def predict(
-        self, inputs: Sequence[Any], unknown: float | None = None, unknown_label: str = "unknown"
-    ) -> list[dict[str, Any]]:
-        question = Question(unknown=unknown, unknown_label=unknown_label)
-        return answer(self.model, self._data(inputs), question).as_dicts()
+    def predict(self, inputs: Sequence[Any], **question: Any) -> list[dict[str, Any]]:
+        return answer(self.model, self._data(inputs), Question(**question)).as_dicts()
 
     def nbest(self, inputs: Sequence[Any], n: int) -> list[dict[str, Any]]:
         return answer(self.model, self._data(inputs), Question(n)).as_dicts()

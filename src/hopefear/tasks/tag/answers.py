@@ -65,8 +65,6 @@ class TaggedSentence:
         Of a text, the sentence and its characters: ``text[start:end]`` of the whole.
     rank, score, probability : int, float, float
         Of one of the n best its rank, from 1, and its score; the probability of all labels.
-    share : float
-        Its share of the probability of the n best.
     """
 
     tokens: tuple[TextToken, ...]
@@ -78,7 +76,6 @@ class TaggedSentence:
     rank: int | None = None
     score: float | None = None
     probability: float | None = None
-    share: float | None = None
 
     @property
     def labels(self) -> list[Any]:
@@ -97,7 +94,7 @@ class TaggedSentence:
         >>> TaggedSentence((token,), (), "bio", "Ann", 4, 7).as_dict()["tokens"]
         [{'text': 'Ann', 'start': 4, 'end': 7, 'label': 'B-P'}]
         """
-        names = ("rank", "score", "probability", "share", "text", "start", "end")
+        names = ("rank", "score", "probability", "text", "start", "end")
         record = _without_none({name: getattr(self, name) for name in names})
         record["tokens"] = [_without_none(token._asdict()) for token in self.tokens]
         if self.scheme is not None:
@@ -424,7 +421,6 @@ class TagAnswers(Answers):
             "rank": int(self.ranks[i]),
             "score": float(self.scores[i]),
             "probability": float(self.probabilities[i]),
-            "share": float(self.shares[i]),
         }
 
 
