@@ -19,7 +19,7 @@ import memory
 import sequences_corpus as corpus
 
 PASSES = 3
-IMPORTS = "import hopefear.cli.tag.corpus"
+IMPORTS = "import hopefear.tasks.tag.prepare"
 
 
 def measure(text: Path, folder: Path) -> dict[str, dict[str, float]]:

@@ -18,8 +18,9 @@ import sequences_passes as ours
 from hopefear import Tagger
 from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_files import read_sentences
-from hopefear.tasks.tag.input import prepared
+from hopefear.data.token_input import TokenInput, with_labels
 from hopefear.tasks.tag.model import encoded
+from hopefear.tasks.tag.prepare import prepare
 from hopefear.tasks.tag.task import dataset, train
 
 TARGET = 93.4  # chunk F1 on test
@@ -71,6 +72,12 @@ def list_tasks(path: Path) -> dict[str, Any]:
         "lists": lambda: common.cpu_seconds(lambda: prepared(strings, tags)),
         "tuples": lambda: common.cpu_seconds(by_templates),
     }
+
+
+def prepared(X: Any, y: Any, columns: Any = None, features: Any = "auto") -> Any:
+    """The data of Python objects, as `Tagger.fit` makes it."""
+    examples = with_labels(TokenInput.of(X, columns, features).read(X), y)
+    return prepare(examples, {"features": features}).data
 
 
 def f1_by_pass(files: corpus.Files, name: str, passes: int = TRIED) -> list[float]:
