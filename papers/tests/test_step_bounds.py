@@ -33,7 +33,6 @@ from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.classify import task as classify
-from hopefear.tasks.parse import task as parse
 from hopefear.tasks.rerank import task as rerank
 from hopefear.tasks.tag import task as tag
 from hopefear.training.online import OnlineTrainer
@@ -45,6 +44,7 @@ from hopefear_papers.theorems.steps import (
     instrument,
 )
 from hopefear_papers.theorems.watched import Watched
+from tests.support import small_trees
 from tests.support.small_trees import small_treebank
 
 pytestmark = pytest.mark.interpreted
@@ -152,13 +152,13 @@ def test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_noth
     short = bank.take(np.flatnonzero(np.diff(bank.starts) <= 3)[:6])
     assert len(short)
     few = ArcTemplates(("h.tag m.tag",), ("m.tag",))
-    trees = parse.dataset(short, 1, features=few, heads=0, plain_bits=8, row_bits=8)
+    trees = small_trees.dataset(short, 1, features=few, heads=0, hash_bits=10)
 
     for train, data, name in (
         (classify.train, classes, "pa"),
         (tag.train, text, "mira"),
         (rerank.train, lists, "mira"),
-        (parse.train, trees, "mira"),
+        (small_trees.train, trees, "mira"),
     ):
         how = {"epochs": 2, "seed": 3}
         events = []

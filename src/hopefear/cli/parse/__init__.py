@@ -16,13 +16,14 @@ and lines of word, tag and head are told apart by themselves. By default heads a
 learned together by a second-order model, among the heads that a small first-order parser leaves;
 arcs may cross where over 5 % of the sentences have such arcs. With held-out data (--dev) every pass
 is scored on it, training stops when that no longer improves, and the best model is kept. With
---tagger all tags come from a tagger, so that the parser takes raw text.
+--tagger auto the parser learns from the tags and morphology of taggers, which are trained with it and
+are part of the model, so that it takes raw text; --tagger MODEL takes taggers of your own.
 """,
     """
   hopefear train parse --train train.conllu --dev dev.conllu --model parser.model
   hopefear train parse --train train.conllx --order 1 --tree projective --learner perceptron \\
       --model quick.model
-  hopefear train parse --train train.conllu --tagger pos.model --model raw.model
+  hopefear train parse --train train.conllu --tagger auto --model raw.model
 """,
 )
 _COMPARE = Words(
@@ -45,12 +46,12 @@ A parser writes the file as it is, comments, multiword tokens and empty nodes in
 heads and relations. With --proba each word has the probability of its head (CoNLL: in the last
 column; of projective trees and trees of first order exact, else a share of the 20 best trees), and
 a comment that of the tree. With --nbest N every sentence comes N times, best first, each behind a
-comment `# rank = K score = S probability = P`. With --tagger MODEL a tagger gives the words their
-tags first.
+comment `# rank = K score = S probability = P`. A parser that was trained with --tagger also writes
+the tags it gives to words, and takes text (--format text), which comes out as CoNLL-U.
 """,
     """
   hopefear predict --model parser.model --input new.conllu --output parsed.conllu
-  hopefear predict --model raw.model --tagger pos.model --input words.conllu --output-format drawn
+  hopefear predict --model raw.model --format text --input text.txt --output parsed.conllu
 """,
 )
 _EVALUATE = Words(
@@ -101,8 +102,9 @@ class Parses(Surface):
     }
     passes = "10; of batch learners, their max_iter; of networks 20"
     metrics = "las or uas (default: las where relations are learned)"
-    files = ("tagger", "vectors")
+    files = ("vectors",)
     shares = ("jobs", "explain_token", "proba", "device")
+    texts = ("text",)
     outputs: ClassVar[Mapping[str, str]] = {
         "columns": "the file with its new trees",
         "json": "an object a tree, a line each",
@@ -113,17 +115,23 @@ class Parses(Surface):
         options.named(
             group,
             "--tags",
-            "the column of the tags: gold takes xpos, or upos where that is empty; or the name of "
-            "a column, such as upos (default: gold)",
-            "gold|COLUMN",
-            default="gold",
+            "the column of the fine tags (default: xpos, or upos where that is empty)",
+            "COLUMN",
         )
-        _tagger(group, "a tagger that tags all words first; lemmas and morphology are left out")
+        group.add_argument(
+            "--tagger",
+            nargs="+",
+            metavar="auto|MODEL",
+            help="taggers that give all words their tags first, and are part of the model: auto "
+            "trains them for the tags and the morphology that the features look at; a model gives "
+            "the column it was trained on",
+        )
         options.whole(
             group,
             "--jackknife",
-            "with --tagger: train it anew on all but one of N parts to tag that part, so that tags "
-            "are as bad in training as later; 0 takes the tagger as it is",
+            "with --tagger: each of N parts of the training trees is tagged by taggers that have "
+            "learned from the others, so that tags are as bad in training as later; 0 takes the "
+            "taggers as they are",
             5,
             least=0,
         )
@@ -186,20 +194,19 @@ class Parses(Surface):
         self, verb: str, parser: argparse.ArgumentParser, **groups: argparse._ArgumentGroup
     ) -> None:
         if verb != "inspect":
-            _tagger(groups["data"], "trees: a tagger that tags all words first")
+            groups["data"].add_argument(
+                "--tagger",
+                nargs="+",
+                metavar="MODEL",
+                help="trees: taggers that give all words their tags, in place of those in the model",
+            )
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
         if verb in ("train", "compare") and args.dictionary and args.hash_bits is not None:
             args.usage_error("features of a --dictionary are not hashed: leave out --hash-bits")
         if verb in ("train", "compare") and args.tagger is None:
             if args.jackknife != args.default_of("jackknife"):
-                args.usage_error("--jackknife is for tags of a tagger: give --tagger MODEL")
-        elif verb in ("train", "compare") and args.tags != "gold":
-            args.usage_error("--tags chooses among tags of the file, --tagger makes others")
+                args.usage_error("--jackknife is for tags of taggers: give --tagger")
 
 
 SURFACE = Parses()
-
-
-def _tagger(group: argparse._ArgumentGroup, words: str) -> None:
-    options.named(group, "--tagger", words, "MODEL")

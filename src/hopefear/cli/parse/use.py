@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,125 +20,94 @@ from hopefear.cli.console import (
 )
 from hopefear.cli.explain import told, wanted_tokens
 from hopefear.cli.options import threads
-from hopefear.cli.parse.corpus import read_for, recall_of, tagged, warn_of_strangers
+from hopefear.cli.parse.corpus import read_for, with_taggers
 from hopefear.cli.surface import Sample, Score
 from hopefear.data.files import ReadReport
-from hopefear.data.sequences import Column
+from hopefear.data.token_stream import arriving_text
 from hopefear.data.treebank import Treebank, with_trees
 from hopefear.errors import HopefearError
 from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.metrics import Dependencies, reliability, tree_errors
 from hopefear.report import text_tree
 from hopefear.tasks.base import Explanation
+from hopefear.tasks.parse.answers import ParseAnswers, answer, read_text
 from hopefear.tasks.parse.explaining import arc_in_words
 from hopefear.tasks.parse.model import ParseModel
+from hopefear.tasks.parse.prepare import recall_of, warn_of_unknown
 from hopefear.tasks.parse.task import judged
 
 _SHOWN = 40  # relations on a screen
 
 
-class Outputs(NamedTuple):
-    """Trees of all sentences, some several times, and how sure they are."""
-
-    codes: np.ndarray
-    counts: np.ndarray | None  # how often each sentence comes
-    facts: list[dict[str, float]] | None  # of each tree
-    shares: np.ndarray | None  # probability of each word's head
-
-
 def answers(
     args: argparse.Namespace, model: ParseModel, console: Console, report: ReadReport
 ) -> Iterator[bytes]:
-    """``--input`` with heads and relations."""
-    bank = read_for(args.input, args, report)
-    outputs = _outputs(model, tagged(bank, model, args, console), args)
-    heads, relations = model.trees(outputs.codes)
-    if args.output_format in ("json", "drawn"):
-        yield from _shown(bank, outputs, heads, relations, args.output_format)
-        return
-    more = {}
-    if outputs.shares is not None:
-        assert bank.file is not None
-        if bank.format == "conllx" and "misc" not in bank.file.sentences.columns:
+    """``--input`` with heads and relations, and the tags of taggers."""
+    model = with_taggers(model, args)
+    rows = rows_of(args, model, report)
+    trees = answer(model, rows, args.nbest, args.proba, threads(args.jobs))
+    if args.output_format == "json":
+        numbers = trees.numbers.tolist()
+        for i, tree in zip(numbers, trees.trees(), strict=True):
+            line = {"sentence": i + 1, **tree.as_dict()}
+            yield (json.dumps(line, ensure_ascii=False) + "\n").encode()
+    elif args.output_format == "drawn":
+        for tree in trees.trees():
+            facts = tree.as_dict()
+            names = ("rank", "score", "probability")
+            head = "".join(f"# {name} = {facts[name]:.6g}\n" for name in names if name in facts)
+            words, heads = [t.text for t in tree.tokens], [t.head for t in tree.tokens]
+            drawn = text_tree(words, heads, [t.relation for t in tree.tokens if t.relation])
+            yield f"{head}{drawn}\n\n".encode()
+    else:
+        yield from _columns(trees)
+
+
+def _columns(trees: ParseAnswers) -> Iterator[bytes]:
+    """The file with its new trees."""
+    bank = trees.bank
+    assert bank.file is not None
+    own = bank.file.sentences.columns
+    more: dict[str, Any] = {name: column for name, column in trees.tags.items() if name in own}
+    if trees.arcs is not None:
+        if bank.format == "conllx" and "misc" not in own:
             raise HopefearError(
                 f"{bank.source} has eight columns and no room for probabilities; use "
                 "--output-format json"
             )
-        more["Probability"] = [f"{p:.4f}" for p in outputs.shares.tolist()]
+        more["Probability"] = [f"{p:.4f}" for p in trees.arcs.tolist()]
     comments = None
-    if outputs.facts is not None:
-        comments = [[" ".join(f"{k} = {n:.6g}" for k, n in fact.items())] for fact in outputs.facts]
-    yield from with_trees(
-        bank, heads, relations, comments=comments, more=more, counts=outputs.counts
-    )
+    if trees.facts is not None:
+        comments = [
+            [" ".join(f"{k} = {x:.6g}" for k, x in fact.items() if k != "share")]
+            for fact in trees.facts
+        ]
+    columns = {"comments": comments, "more": more, "counts": trees.counts}
+    yield from with_trees(bank, trees.heads, trees.relations, **columns)
 
 
-def _outputs(model: ParseModel, bank: Treebank, args: argparse.Namespace) -> Outputs:
-    decoder, data = model.decoder(threads(args.jobs)), model.encode(bank)
-    if not args.nbest and not args.proba:
-        return Outputs(decoder.predict(data.rows), None, None, None)
-    ranked = decoder.k_best(data.rows, args.nbest or 1)
-    counts = np.array([len(some.scores) for some in ranked])
-    codes = np.concatenate([np.zeros(0, np.int32), *(some.labels.ravel() for some in ranked)])
-    names = ("rank", "score", "probability") if args.nbest else ("probability",)
-    facts: list[dict[str, float]] | None = [
-        {name: fact[name] for name in names}
-        for some in ranked
-        for k, (score, p) in enumerate(zip(some.scores, some.probabilities, strict=True))
-        for fact in [{"rank": k + 1, "score": float(score), "probability": float(p)}]
-    ]
-    if not decoder.sums and not args.nbest:
-        facts = None  # of one tree, its share of the n best says nothing
-    shares = None
-    if args.proba:
-        copies = data.take(np.repeat(np.arange(len(data)), counts)) if args.nbest else data
-        shares = model.arc_probabilities(copies, model.trees(codes)[0], threads(args.jobs))
-    return Outputs(codes, counts if args.nbest else None, facts, shares)
-
-
-def _shown(
-    bank: Treebank, outputs: Outputs, heads: np.ndarray, relations: Column | None, form: str
-) -> Iterator[bytes]:
-    """Trees as JSON objects or drawings."""
-    words = bank.sentences.columns["form"].texts()
-    names = None if relations is None else relations.texts()
-    counts = np.ones(len(bank), int) if outputs.counts is None else outputs.counts
-    begin = 0
-    for k, i in enumerate(np.repeat(np.arange(len(bank)), counts).tolist()):
-        first, after = bank.starts[i : i + 2].tolist()
-        some, end = words[first:after], begin + after - first
-        tree, labels = heads[begin:end].tolist(), [] if names is None else names[begin:end]
-        fact = {} if outputs.facts is None else outputs.facts[k]
-        if form == "drawn":
-            head = "".join(f"# {key} = {n:.6g}\n" for key, n in fact.items())
-            yield f"{head}{text_tree(some, tree, labels)}\n\n".encode()
-        else:
-            columns = {"text": some, "head": tree}
-            if names is not None:
-                columns["relation"] = labels
-            if outputs.shares is not None:
-                columns["probability"] = outputs.shares[begin:end].round(6).tolist()
-            rows = [
-                dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-            ]
-            line = {"sentence": i + 1, **fact, "tokens": rows}
-            yield (json.dumps(line, ensure_ascii=False) + "\n").encode()
-        begin = end
+def rows_of(args: argparse.Namespace, model: ParseModel, report: ReadReport) -> Any:
+    """What ``--input`` holds: a treebank, or text."""
+    if args.format != "text":
+        return read_for(args.input, args, report)
+    return read_text("".join(arriving_text(args.input)), model.tokenizer, args.input)
 
 
 def reasons(
     args: argparse.Namespace, model: ParseModel, console: Console, report: ReadReport
 ) -> Iterator[bytes]:
     """Why each word got its head."""
-    bank = read_for(args.input, args, report)
-    words, data = bank.sentences.columns["form"], tagged(bank, model, args, console)
+    model = with_taggers(model, args)
+    rows = rows_of(args, model, report)
+    bank = rows if isinstance(rows, Treebank) else rows.bank
+    words = bank.sentences.columns["form"]
 
     for i, t in wanted_tokens(bank.starts, bank.source, args.explain_token):
         k = int(bank.starts[i]) + t
         place = {"sentence": i + 1, "token": t + 1, "line": bank.sentences.place(k)}
         reason: Explanation | str
         try:
-            reason = model.explain(data, i, t)
+            reason = model.explain(bank, i, t)
             sentence = [words[k] for k in range(*bank.starts[i : i + 2].tolist())]
             answers = reason.label, reason.runner_up
             best, other = (arc_in_words(sentence, each) for each in answers)
@@ -155,12 +124,12 @@ def evaluate(
     args: argparse.Namespace, model: ParseModel, console: Console, report: ReadReport
 ) -> dict[str, Any]:
     """Attachment scores, errors by kind of arc, calibration."""
-    bank = read_for(args.data, args, report, heads=True)
-    data = model.encode(tagged(bank, model, args, console))
-    strange = warn_of_strangers(bank, model.labels)
+    bank, model = read_for(args.data, args, report, heads=True), with_taggers(model, args)
+    data = model.encode(bank)
+    unknown = warn_of_unknown(bank, model.labels)
     decoder = model.decoder(threads(args.jobs))
     codes = decoder.predict(data.rows)
-    gold, output = judged(bank, codes, model.labels)
+    gold, output = judged(bank, codes, model.labels, data.bank)
     metric = Dependencies(bool(model.labels))
     score = Score("LAS", "las") if model.labels else Score("UAS", "uas")
     sample = Sample(metric, metric.statistics(gold, output), score)
@@ -171,8 +140,8 @@ def evaluate(
             facts[f"{name}_interval"] = sample.interval(name)
     facts |= {
         "tokens": facts.pop("words"),
-        "recall": recall_of(data.known(bank, 0)),
-        "unknown_relations": strange,
+        "recall": recall_of(data),
+        "unknown_relations": unknown,
         "order": model.kind.order,
         "tree": model.kind.name,
         **({} if (proved := decoder.proved) is None else {"proved_best": proved}),
@@ -189,7 +158,7 @@ def evaluate(
         from hopefear.report.evaluation import Evidence
         from hopefear.tasks.parse.cases import judgement
 
-        errors = judgement(model, bank, data, codes, gold, output, threads(args.jobs))
+        errors = judgement(model, data.bank, data, codes, gold, output, threads(args.jobs))
         facts["page"] = Evidence(errors, _sizes(bank, facts))
     return facts
 
@@ -267,6 +236,7 @@ def model_facts(model: ParseModel, top: int) -> dict[str, Any]:
         "features": features.size,
         "coordinates": model.structure().n_coordinates(),
         "columns": list(features.columns),
+        "taggers": [] if model.taggers is None else model.taggers.describe(),
         "pruner": None if pruner is None else {**pruner.to_header(), "nnz": pruner.predictor.nnz},
     }
     if isinstance(features, TokenArcs):
@@ -294,6 +264,8 @@ def facts_in_words(facts: dict[str, Any]) -> dict[str, Any]:
         if pruner is None
         else f"{pruner['heads']} at most, chosen by {pruner['nnz']:,} weights",
         "temperature": f"{facts['temperature']:.3g}",
+        "taggers": ", ".join(f"{t['columns']} ({t['labels']} labels)" for t in facts["taggers"])
+        or None,
         "columns": columns,
         "tags": labels_in_words(facts["tags"]) if "tags" in facts else None,
         "templates": ", ".join(f"{n} of {name}" for name, n in sizes.items() if n) or None,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hopefear.data.sequences import Column, Sentences
-from hopefear.data.tree_rows import TreeDataset
 from hopefear.data.treebank import MISSING, Treebank
 from hopefear.errors import HopefearError
-from hopefear.tasks import recipe
 from hopefear.tasks.base import Explanation, NBestList, Predictions, begin, cut
 from hopefear.tasks.estimator import (
     ModelEstimator,
@@ -21,9 +20,12 @@ from hopefear.tasks.estimator import (
     given_together,
     held_out,
 )
-from hopefear.tasks.parse import task
+from hopefear.tasks.parse.answers import ParseAnswers, ParsedSentence, answer, read_text
 from hopefear.tasks.parse.model import ParseModel
-from hopefear.tasks.parse.task import DEFAULT_LEARNER, Parsing, further, scores_of
+from hopefear.tasks.parse.prepare import DEFAULT_LEARNER, USUAL, Prepared, prepare
+from hopefear.tasks.parse.pruning import HEADS
+from hopefear.tasks.parse.taggers import FOLDS
+from hopefear.tasks.parse.task import Parsing, scores_of
 from hopefear.training.loop import Event
 
 _COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
@@ -58,9 +60,18 @@ class Parser(ModelEstimator[ParseModel]):
         ``"standard"``, ``"light"`` (fewer: quicker, worse), a TOML file of templates, or templates.
     tags : str, optional
         Column of the tags; ``xpos`` unless it is empty, else ``upos``.
-    tagger : Tagger, optional
-        What gives the words their tags; then lemmas and morphology are not looked at. Anything with
-        a ``predict`` that takes lists of words will do. It is not saved with the model.
+    tagger : "auto", Tagger, sequence or dict of taggers, optional
+        What gives the words their tags; then lemmas are not looked at, and the words alone will do.
+        ``"auto"`` trains taggers for the tags and the morphology that the features look at. A
+        tagger of one's own gives the column it was trained on, or that of its key in a dict.
+        Taggers are saved with the model.
+    jackknife : int
+        The training trees get their tags from taggers that were trained on all but one of so many
+        parts, so that tags are as bad in training as later; 0 takes taggers as they are.
+    heads : int
+        Most heads of a word that are looked at, the likeliest of a small parser; 0 for all.
+    unlabelled : bool
+        Learn heads alone, without relations.
     hash_bits : int, optional
         Features share ``2**hash_bits`` weights; more make larger models, with fewer collisions.
     dictionary : bool
@@ -122,7 +133,7 @@ class Parser(ModelEstimator[ParseModel]):
     """
 
     _task, _models, _kind = "parse", ParseModel, Parsing
-    _data: TreeDataset | None = None  # what further sentences must be like
+    _first: Prepared | None = None  # what further sentences must be like
 
     def __init__(
         self,
@@ -133,6 +144,9 @@ class Parser(ModelEstimator[ParseModel]):
         features: Any = "standard",
         tags: str | None = None,
         tagger: Any = None,
+        jackknife: int = FOLDS,
+        heads: int = HEADS,
+        unlabelled: bool = False,
         hash_bits: int | None = None,
         dictionary: bool = False,
         epochs: int | None = None,
@@ -166,21 +180,21 @@ class Parser(ModelEstimator[ParseModel]):
         """
         with as_value_errors():
             seed = self._seed()
-            bank, labelled = self._bank(X, y)
+            bank = self._bank(X, y)
             given = (
                 X_val is not None
                 if isinstance(X_val, Treebank)
                 else given_together(X_val=X_val, y_val=y_val)
             )
-            rest = self._bank(X_val, y_val)[0] if given else None
+            rest = self._bank(X_val, y_val) if given else None
             if rest is None and self.early_stopping:
                 first, part = held_out(len(bank), self.validation_fraction, seed, "sentences")
                 rest, bank = bank.take(part), bank.take(first)
-            data = self._dataset(bank, labelled, seed)
-            dev = None if rest is None else task.held_out(data, rest)
-            stop_on = "las" if data.labels else "uas"
-            self._model = self._train(Parsing(data.kind), data, dev, stop_on, seed=seed)
-        self._data = data.take([]).known(None, 0)
+            prepared = self._prepared(bank)
+            dev = None if rest is None else prepared.held_out(rest)
+            stop_on = "las" if prepared.data.labels else "uas"
+            self._model = self._train(prepared.task, prepared.data, dev, stop_on, seed=seed)
+        self._first = replace(prepared, data=prepared.data.take([]).known(None, 0))
         return self
 
     @for_streams
@@ -191,35 +205,77 @@ class Parser(ModelEstimator[ParseModel]):
         arcs; new relations are refused. After :meth:`fit` it goes on from where that ended.
         """
         with as_value_errors():
-            bank, labelled = self._bank(X, y)
+            bank = self._bank(X, y)
             if self._begun():
-                assert self._data is not None
-                self._learn(further(self._data, bank), self._trainer)
+                assert self._first is not None
+                self._learn(self._first.more(bank), self._trainer)
                 return self
-            data = self._dataset(bank, labelled, self._seed())
-            model, trainer = begin(Parsing(data.kind), data, self.learner, self._learner_params())
+            prepared = self._prepared(bank)
+            data, params = prepared.data, self._learner_params()
+            self._model, trainer = begin(prepared.task, data, self.learner, params)
             self._learn(data, trainer)
-            self._model, self._data = model, data.take([]).known(None, 0)
+            self._first = replace(prepared, data=data.take([]).known(None, 0))
         return self
 
     def predict(self, X: Any) -> list[list[Any]]:
         """The best tree of every sentence: ``(head, relation)`` of each word, or its head alone."""
-        with as_value_errors():
-            data = self._question(X)
-            codes = self.model_.decoder(self._jobs()).predict(data.rows)
-        return Predictions(cut(self._tree(codes), data.rows.starts))
+        return Predictions(each.tree for each in self._answer(X))
 
     def predict_nbest(self, X: Any, n: int = 5) -> list[list[ParsedTree]]:
         """The n best trees of every sentence, best first; fewer where there are fewer."""
-        with as_value_errors():
-            lists = self.model_.decoder(self._jobs()).k_best(self._question(X).rows, n)
         return [
-            NBestList(
-                ParsedTree(self._tree(codes), float(p), float(share), float(score))
-                for codes, score, p, share in zip(*ranked, strict=True)
-            )
-            for ranked in lists
+            NBestList(ParsedTree(t.tree, t.probability, t.share, t.score) for t in ranked)
+            for ranked in self._answer(X, n)
         ]
+
+    def predict_records(
+        self, X: Any, *, n: int | None = None, proba: bool = False
+    ) -> list[dict[str, Any]]:
+        """The trees as plain dicts, with the keys of ``--output-format json`` and of HTTP.
+
+        Examples
+        --------
+        >>> parser = Parser("perceptron", order=1).fit([["It", "rains"]], [[2, 0]])
+        >>> parser.predict_records([["It", "rains"]])
+        [{'tokens': [{'text': 'It', 'head': 2}, {'text': 'rains', 'head': 0}]}]
+        """
+        return self._answer(X, n, proba).as_dicts()
+
+    def predict_text(
+        self, text: str, *, proba: bool = False, tokenizer: Any = None
+    ) -> list[ParsedSentence]:
+        """The sentences of a text, with their trees.
+
+        A parser that has learned from tags needs a tagger, such as those of ``tagger="auto"``.
+        Words have ``start`` and ``end``, in characters of the text.
+
+        Parameters
+        ----------
+        text : str
+            Any text; a blank line ends a sentence.
+        proba : bool
+            Probabilities of trees and heads.
+        tokenizer : Tokenizer, optional
+            What finds sentences and words; without it the
+            :class:`~hopefear.data.tokenizer.Tokenizer` whose words look as those of the training
+            data.
+
+        Examples
+        --------
+        >>> parser = Parser("perceptron", order=1).fit([["It", "rains", "."]], [[2, 0, 2]])
+        >>> parser.predict_text("It rains. It rains.")[1].tokens[0]
+        ParsedToken(text='It', head=2, relation=None, probability=None, start=10, end=12, upos=None, xpos=None, feats=None)
+        """
+        check_is_fitted(self)
+        with as_value_errors():
+            if not isinstance(text, str):
+                raise HopefearError(
+                    f"predict_text takes one string, not {type(text).__name__}; "
+                    "predict takes sequences of words"
+                )
+            model = self.model_
+            rows = read_text(text, model.tokenizer if tokenizer is None else tokenizer)
+            return list(answer(model, rows, None, proba, self._jobs()).trees())
 
     def predict_marginals(self, X: Any) -> list[list[dict[int, float]]]:
         """For every word the probability of each head, summed over all trees and relations.
@@ -234,7 +290,8 @@ class Parser(ModelEstimator[ParseModel]):
         [2, 0]
         """
         with as_value_errors():
-            rows = self._question(X).rows
+            check_is_fitted(self)
+            rows = self.model_.encode(self._words(X)).rows
             shares = self.model_.decoder(self._jobs()).probabilities(rows)
         arcs = list(zip(rows.heads.tolist(), shares.tolist(), strict=True))
         return cut([dict(word) for word in cut(arcs, rows.ptr)], rows.starts)
@@ -255,11 +312,11 @@ class Parser(ModelEstimator[ParseModel]):
         """
         check_is_fitted(self)
         with as_value_errors():
-            bank, _ = self._bank(X, y)
-            decoder, rows = self.model_.decoder(self._jobs()), self.model_.encode(bank).rows
-            scores = scores_of(bank, decoder.predict(rows), self._model.labels)
+            bank = self._bank(X, y)
+            decoder, data = self.model_.decoder(self._jobs()), self.model_.encode(bank)
+            scores = scores_of(bank, decoder.predict(data.rows), self._model.labels, data.bank)
             if decoder.proved is not None:
-                scores["proved_best"] = 100.0 * decoder.proved / max(1, rows.weights.size)
+                scores["proved_best"] = 100.0 * decoder.proved / max(1, len(data))
             return scores
 
     def explain(self, X: Any, sentence: int = 0, word: int = 0) -> Explanation:
@@ -289,60 +346,38 @@ class Parser(ModelEstimator[ParseModel]):
         tags.input_tags.dict = True
         return tags
 
-    def _tree(self, codes: np.ndarray) -> list[Any]:
-        heads, relations = self._model.trees(codes)
-        if relations is None:
-            return heads.tolist()
-        return list(zip(heads.tolist(), relations.texts(), strict=True))
-
-    def _question(self, X: Any) -> TreeDataset:
+    def _answer(self, X: Any, n: int | None = None, proba: bool = False) -> ParseAnswers:
+        """Answers to sentences."""
         check_is_fitted(self)
-        return self._model.encode(self._words(X))
+        with as_value_errors():
+            return answer(self.model_, self._words(X), n, proba, self._jobs())
 
     def _words(self, X: Any) -> Treebank:
         """Sentences without trees."""
-        bank = X if isinstance(X, Treebank) else Treebank.bare(sentences_of(X))
-        return self._tagged(bank)
+        return X if isinstance(X, Treebank) else Treebank.bare(sentences_of(X))
 
-    def _bank(self, X: Any, y: Any) -> tuple[Treebank, bool]:
-        """Sentences with their trees, and whether there are relations."""
+    def _bank(self, X: Any, y: Any) -> Treebank:
+        """Sentences with their trees."""
         if isinstance(X, Treebank):
             if y is not None:
                 raise HopefearError("a Treebank has its own trees; leave y out")
             if X.n_tokens and X.heads.min() < 0:
                 raise HopefearError(f"{X.source} was read without trees; read it with heads=True")
-            return self._tagged(X), True
+            return X
         if y is None:
             raise HopefearError("sentences need trees: give y, or a Treebank as X")
         sentences = sentences_of(X)
         heads, relations = trees_of(y, sentences.starts)
-        labels = [MISSING] * len(heads) if relations is None else relations
-        return self._tagged(Treebank.of(sentences, heads, labels)), relations is not None
+        return Treebank.of(sentences, heads, relations or [MISSING] * len(heads))
 
-    def _tagged(self, bank: Treebank) -> Treebank:
-        if self.tagger is None:
-            return bank
-        words = cut(bank.sentences.columns["form"].texts(), bank.starts)
-        tags = [str(tag) for sentence in self.tagger.predict(words) for tag in sentence]
-        if len(tags) != bank.n_tokens:
-            raise HopefearError(f"{bank.n_tokens} words got {len(tags)} tags; is it a tagger?")
-        return bank.with_tags(Column.of(tags))
-
-    def _dataset(self, bank: Treebank, labelled: bool, seed: int) -> TreeDataset:
-        bits = {}
-        if self.hash_bits is not None:
-            bits = {"plain_bits": self.hash_bits, "row_bits": max(8, self.hash_bits - 2)}
-        return task.dataset(
-            bank,
-            self.order,
-            self.tree,
-            features=recipe(self.learner, "parse").inputs(self._learner_params(), self.features),
-            tags=self.tags,
-            labelled=labelled,
-            dictionary=self.dictionary,
-            seed=seed,
-            **bits,
-        )
+    def _prepared(self, bank: Treebank) -> Prepared:
+        options = {
+            **{name: value for name, value in self.get_params().items() if name in USUAL},
+            "params": self._learner_params(),
+            "random_state": self._seed(),
+            "n_jobs": self._jobs(),
+        }
+        return prepare(bank, options)
 
 
 def sentences_of(X: Any) -> Sentences:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
-from hopefear.data.tokenizer import Tokenizer
-from hopefear.tasks.parse.estimator import Parser, sentences_of
+from hopefear.data.treebank import Treebank
+from hopefear.tasks.parse.answers import ParseAnswers, ParsedSentence, answer
+from hopefear.tasks.parse.estimator import sentences_of
 from hopefear.tasks.parse.explaining import arc_in_words
 from hopefear.tasks.parse.model import ParseModel, needs_tags
-from hopefear.tasks.serving import Marks, SentenceService, measured
+from hopefear.tasks.serving import Marks, SentenceService
 
 # What a parser is shown that needs tags: the first two columns of tags of English treebanks.
 _TAGGED = [
@@ -25,6 +25,7 @@ class ParseService(SentenceService):
 
     Examples
     --------
+    >>> from hopefear import Parser
     >>> parser = Parser("perceptron", order=1, epochs=2).fit([["It", "rains"]], [[2, 0]])
     >>> service = ParseService(parser.model_)
     >>> (answer,) = service.predict([service.read("It rains")])
@@ -39,21 +40,21 @@ class ParseService(SentenceService):
     example: Any = "The quick brown fox jumps over the lazy dog."
 
     def __init__(self, model: ParseModel, tagger: Any = None) -> None:
-        super().__init__(model, tagger)
-        self._parser = Parser.from_model(model)
-        self._parser.tagger = tagger
-        if tagger is None and needs_tags(model.features):
+        super().__init__(model if tagger is None else model.with_tagger(tagger))
+        model = self.model
+        tags = ""
+        if model.taggers is None and needs_tags(model.features):
             self.text, self.example = False, _TAGGED
-        tags = "" if tagger is not None else "; a parser that has learned from tags needs --tagger"
+            tags = "; a parser that has learned from tags needs taggers: train it with --tagger"
         self.forms = (
             f"a text{tags}",
             "a list of words, each a string, a pair of word and tag, or an object with form, "
             "lemma, upos, xpos and feats",
         )
 
-    @cached_property
+    @property
     def tokenizer(self) -> Any:
-        return Tokenizer.suiting(getattr(self.model.features, "known_words", None))
+        return self.model.tokenizer
 
     def word(self, token: Any) -> str:
         if isinstance(token, str):
@@ -64,21 +65,16 @@ class ParseService(SentenceService):
         sentences_of([sentence])
 
     def best(self, sentences: list[list[Any]]) -> list[Marks]:
-        return [self._marks(tree) for tree in self._parser.predict(sentences)]
+        return [marks(tree) for tree in self._answer(sentences)]
 
     def ranked(self, sentences: list[list[Any]], n: int) -> list[list[Marks]]:
-        return [
-            [
-                self._marks(one.tree)._replace(
-                    facts=measured(one.score, one.probability, one.share)
-                )
-                for one in ranked
-            ]
-            for ranked in self._parser.predict_nbest(sentences, n)
-        ]
+        return [[marks(tree) for tree in ranked] for ranked in self._answer(sentences, n)]
+
+    def _answer(self, sentences: list[list[Any]], n: int | None = None) -> ParseAnswers:
+        return answer(self.model, Treebank.bare(sentences_of(sentences)), n)
 
     def reason(self, sentence: list[Any], t: int, top: int) -> dict[str, Any]:
-        reason = self._parser.explain([sentence], 0, t)
+        reason = self.model.explain(Treebank.bare(sentences_of([sentence])), 0, t)
         words = [self.word(token) for token in sentence]
         label, rival = (arc_in_words(words, arc) for arc in (reason.label, reason.runner_up))
         return reason._replace(label=label, runner_up=rival).facts(top)
@@ -90,8 +86,10 @@ class ParseService(SentenceService):
     def reason_steps(self, size: int) -> int:
         return 25_000 + 1600 * size
 
-    def _marks(self, tree: list[Any]) -> Marks:
-        if not self._parser.relations_:
-            return Marks({"head": tree})
-        heads, relations = zip(*tree, strict=True)
-        return Marks({"head": heads, "relation": relations})
+
+def marks(tree: ParsedSentence) -> Marks:
+    """What is said of a sentence."""
+    record = tree.as_dict()
+    tokens = record.pop("tokens")
+    columns = {name: [token[name] for token in tokens] for name in tokens[0] if name != "text"}
+    return Marks(columns, facts=record)
