@@ -49,11 +49,12 @@ test-extras: $(EXTRAS)/.ready ## what needs an extra, and long runs, in .venv-ex
 	$(EXTRAS)/$(TESTS) tests papers/tests -m "needs and $(COMPILED)"
 	$(EXTRAS)/bin/python -m pytest -n 2 --dist loadfile tests papers/tests -m "slow"
 
-lint: $(VENV)/.ready-dev ## linters, types and layers only
+lint: $(VENV)/.ready-dev ## linters, types, layers and words only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/words.py
 
 format: $(VENV)/.ready-dev ## put the source in its usual shape
 	$(BIN)/ruff check --fix .
@@ -88,7 +89,7 @@ $(VENV)/.ready: pyproject.toml papers/pyproject.toml | $(BIN)/python
 
 # This release of PyTorch comes without gigabytes for GPUs.
 $(EXTRAS)/.ready: pyproject.toml papers/pyproject.toml | $(EXTRAS)/bin/python
-	$(EXTRAS)/$(PIP) '.[neural,ray,serve,neighbours,zstd,bench,docs,dev]' --editable papers torch==2.13.0
+	$(EXTRAS)/$(PIP) '.[neural,ray,serve,integrations,zstd,bench,docs,dev]' --editable papers torch==2.13.0
 	@touch $@
 
 $(VENV)/.ready-%: pyproject.toml papers/pyproject.toml | $(BIN)/python

@@ -58,8 +58,6 @@ class TailAveraged(NamedTuple):
     def close(self, memory, clock):
         close_tick(memory.account, clock, memory.account.lived[0])
         memory.account.lived[0] = 0.0
-
-    def now(self, memory):
         return totals_now(memory.account)
 
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
@@ -73,5 +71,5 @@ class TailAveraged(NamedTuple):
     def full(self, memory):
         return memory.account.closed[0] == memory.account.drop.size
 
-    def settle(self, memory, now, j, m, r, f):
-        settle_line(memory.account, now, j, m, r, f)
+    def settle(self, memory, j, m, r, f):
+        settle_line(memory.account, totals_now(memory.account), j, m, r, f)

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component, helper
 from hopefear.core.interfaces import Structure
-from hopefear.core.workspace import Workspace
+from hopefear.core.workspace import new_workspace
 
 # Margin of a choice that has no rival: large enough to exert no force, and a number.
 UNRIVALLED = 1e30
@@ -40,7 +40,7 @@ class SubsetMu(NamedTuple):
     direction: np.ndarray  # float64[features]; all zero between two uses
 
 
-@component(Structure)
+@component(Structure, n_labels=2)
 class Subset(NamedTuple):
     """As many items as gold has, by the sum of their scores.
 
@@ -55,17 +55,13 @@ class Subset(NamedTuple):
 
     features: int
 
-    def n_coordinates(self):
-        return self.features
+    def weight_blocks(self):
+        return ((0, self.features, 1),)
 
-    def n_labels(self):
-        return 2
-
-    def offers(self):
-        return ("cost", "labels", "worst")
-
-    def lacks(self, search):
-        if search == "regret":
+    def why_unsupported(self, inference):
+        if inference in ("cost", "labels", "worst"):
+            return ""
+        if inference == "regret":
             return "items have labels and no costs of their own; use the cost hamming"
         return "subsets are searched for the best one only; use the loss structured-hinge"
 
@@ -73,12 +69,8 @@ class Subset(NamedTuple):
         longest = int(np.diff(data.starts).max(initial=1))
         theta = SubsetTheta(np.zeros(longest), np.zeros(longest))
         mu = SubsetMu(np.zeros(longest), np.zeros(self.features))
-        y, notes = np.zeros(longest, np.int32), loss.notes(longest)
-        return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), notes)
-
-    def entries(self, data, order):
-        first, last = data.starts[order], data.starts[order + 1]
-        return int((data.indptr[last] - data.indptr[first]).sum())
+        max_nnz = np.diff(data.indptr[data.starts]).max(initial=0)
+        return new_workspace(theta, mu, np.zeros(longest, np.int32), loss, max_nnz)
 
     def score(self, x, weights, theta):
         start = x.data.starts[x.i]

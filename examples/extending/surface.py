@@ -1,14 +1,13 @@
-"""The task of ``task.py`` on the command line: its entry, its words, what verbs ask of it.
+"""The task of ``task.py`` on the command line: its entry, its words, what it prints.
 
-Nothing heavy is imported before its time: every verb reads this file.
+Nothing heavy is imported before its time: every command reads this file.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
-from hopefear.cli.surface import Corpus, Score, Surface, Use, Words
+from hopefear.cli.surface import Score, Surface, Words
 from hopefear.tasks import TaskEntry
 
 ENTRY = TaskEntry(
@@ -17,6 +16,7 @@ ENTRY = TaskEntry(
     ("ssvm",),
     "task:ChoiceModel",
     surface="surface:SURFACE",
+    prepare="task:prepare",
 )
 
 
@@ -33,47 +33,11 @@ class Choices(Surface):
         "inspect": Words("", ""),
     }
 
-    def read(self, args, console):
-        from task import read
+    def examples(self, which, args, report, prepared=None):
+        return getattr(args, which)  # a path is all that this task needs of its files
 
-        return ChoiceCorpus(data=read(args.train))
-
-    @property
-    def use(self):
-        return ChoiceUse()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChoiceCorpus(Corpus):
-    """What train and compare ask of the data."""
-
-    @property
-    def scores(self):
+    def scores(self, prepared):
         return Score("accuracy", "accuracy"), Score("items", "items")
-
-    def task(self, args):
-        from task import Choosing
-
-        return Choosing()
-
-    def held_out(self, which, args, console):
-        from task import read
-
-        return read(getattr(args, which), self.data.features)
-
-    def judge(self, model, test):
-        chosen, gold = model.predict(test), test.chosen()
-        rows = [[a == b, 1] for a, b in zip(chosen, gold, strict=True)]
-        return model.scores(test), rows
-
-    def tester(self):
-        from hopefear.metrics import Accuracy
-
-        return Accuracy()
-
-
-class ChoiceUse(Use):
-    """What predict and evaluate ask of a model; inspect is content with the usual answers."""
 
     def answers(self, args, model, console, report):
         from task import read

@@ -24,9 +24,11 @@ from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import IdentityFeatures, from_parts
 from hopefear.losses.perceptron import Perceptron
+from hopefear.metrics import Accuracy
 from hopefear.recipes.base import Kind
 from hopefear.tasks import TASKS
-from hopefear.tasks.base import Model, Task, train
+from hopefear.tasks.base import Model, Task
+from hopefear.tasks.prepare import Prepared, learn
 from hopefear.training.predictors import predictor_from_arrays
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -136,6 +138,27 @@ class Choosing(Task):
         return ChoiceModel(predictor, data.features, signature, about)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PreparedChoices(Prepared):
+    """What is learned from, and how models are judged."""
+
+    def held_out(self, examples):
+        return read(examples, self.data.features)
+
+    def judge(self, model, test, n_jobs=1):
+        chosen = model.predict(test)
+        rows = [[a == b, 1] for a, b in zip(chosen, test.chosen(), strict=True)]
+        return model.scores(test), rows
+
+    def tester(self):
+        return Accuracy()
+
+
+def prepare(path, options):
+    """Read a file to learn from; the task has no options."""
+    return PreparedChoices(task=Choosing(), data=read(path), stop_on="accuracy")
+
+
 @dataclass(frozen=True)
 class ChoiceModel(Model):
     """What is left when training is over; saved, loaded and checked as all models are."""
@@ -217,9 +240,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, n, seed in (("train", 200, 1), ("test", 50, 2)):
             write_example(Path(folder) / f"{name}.jsonl", n, seed)
-        data = read(Path(folder) / "train.jsonl")
-        test = read(Path(folder) / "test.jsonl", data.features)
-        trained = train(Choosing(), data, "ssvm", {"rate": 0.2}, dev=test)
+        prepared = prepare(Path(folder) / "train.jsonl", {})
+        test = prepared.held_out(Path(folder) / "test.jsonl")
+        trained = learn(prepared, {"learner": "ssvm", "params": {"rate": 0.2}, "patience": 0}, test)
         trained.model.save(Path(folder) / "choice.model")
         model = ChoiceModel.load(Path(folder) / "choice.model")
         print(model.signature)

@@ -10,6 +10,7 @@ import pytest
 from list_oracle import rows_of
 
 from hopefear.cli import main
+from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.costs.regret import Regret
 from hopefear.data.generators import candidate_lists, chunks, sparse_linear
@@ -253,7 +254,7 @@ def chains(words, labels):
 
 
 def phi(chain, symbols, y):
-    out = np.zeros(chain.n_coordinates())
+    out = np.zeros(n_weights(chain))
     for t, (x, label) in enumerate(zip(symbols, y, strict=True)):
         out[x * chain.width + label] += 1.0
         if t > 0:
@@ -294,12 +295,12 @@ def test_swvp_is_refused_where_its_theorem_does_not_apply():
 def test_radius_and_margin_of_swvp_are_those_of_plain_python(jj, checked, separable):
     words, labels = drawn_chains(4, separable, 2)  # halves are exact, thirds part what ties
     rows, chain = chains(words, labels), Chain.new(SYMBOLS, LABELS)
-    u = np.zeros(chain.n_coordinates())
+    u = np.zeros(n_weights(chain))
     u[[s * chain.width + s % LABELS for s in range(SYMBOLS)]] = 1.0
     own = {"jj": OWN, "own": substructures([[0, 1, 2, 3]])} if jj == "own" else {}
     loss = SWVP(BALANCED, beta=0.0, checked=checked, **own)
     trainer = MeasuredSWVP(chain, Learner(loss, SGD(), Last(), "mistakes"), rows, u, np.float64)
-    w, square, least, updates = np.zeros(chain.n_coordinates()), 0.0, np.inf, 0
+    w, square, least, updates = np.zeros(n_weights(chain)), 0.0, np.inf, 0
     for _ in range(3):
         for symbols, gold in zip(words, labels, strict=True):
             outputs = itertools.product(range(LABELS), repeat=len(gold))

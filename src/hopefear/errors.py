@@ -49,6 +49,46 @@ class CombinationError(HopefearError, ValueError):
     """Two parts of a learner that cannot work together; the message names both and a way out."""
 
 
+class OptionError(HopefearError):
+    """A parameter that does not go with the data; the command line calls it by its option.
+
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    value : object
+        What it was given.
+    reason : str
+        What is wrong with it, and the remedy.
+
+    Examples
+    --------
+    >>> error = OptionError("min_count", 3, "is for texts; leave it out")
+    >>> str(error), error.typed()
+    ('min_count=3 is for texts; leave it out', '--min-count 3 is for texts; leave it out')
+    """
+
+    def __init__(self, name: str, value: object, reason: str) -> None:
+        super().__init__(f"{name}={value!r} {reason}")
+        self.name, self.value, self.reason = name, value, reason
+
+    def typed(self) -> str:
+        """The message in the words of the command line."""
+        option = f"--{self.name.replace('_', '-')}"
+        if isinstance(self.value, bool):
+            option = option if self.value else f"--no-{option[2:]}"
+        elif self.value is None:
+            option += " 0"
+        else:
+            value = self.value
+            option += f" {'-'.join(map(str, value)) if isinstance(value, tuple) else value}"
+        return f"{option} {self.reason}"
+
+
+class DataWarning(UserWarning):
+    """Data that was read, but probably not as the user meant: mended, unknown, of no use."""
+
+
 def shortened(text: str, limit: int = 60) -> str:
     """Text for a message, cut where it has more than ``limit`` characters.
 

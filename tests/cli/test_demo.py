@@ -47,7 +47,7 @@ def test_a_default_that_is_last_is_said_to_be(capsys, scores, last):
         for name, score in zip(("nbest-mira", "perceptron"), scores, strict=True)
     ]
     study = SimpleNamespace(
-        corpus=SimpleNamespace(scores=[SimpleNamespace(name="accuracy", higher=True)]),
+        scores=[SimpleNamespace(name="accuracy", higher=True)],
         results=results,
         show=lambda console: None,
         section=lambda page, title, text: None,

@@ -10,6 +10,7 @@ import pytest
 
 from hopefear import Tagger
 from hopefear.cli import main
+from hopefear.core.interfaces import n_weights
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.chain import Chain
@@ -197,7 +198,7 @@ def sparse_model(order):
     labels = ("A", "B", "C")
     chain = Chain.new(1, 3, 2, order)
     model = SequenceModel(
-        LinearPredictor(np.zeros(chain.n_coordinates(), np.float32)), labels, features, order
+        LinearPredictor(np.zeros(n_weights(chain), np.float32)), labels, features, order
     )
     rows = TokenRows([0, 3], [0] * 4, [], [], [0, 0, 1, 2], [0, 1], [], [-1] * 3, [1.0])
     return model, chain, SequenceDataset(rows, labels, features)
@@ -208,7 +209,7 @@ def test_edges_are_named_as_they_score(order):
     model, chain, data = sparse_model(order)
     weights = model.weights
     seen = set()
-    for j in range((1 + chain.width) * chain.width, chain.n_coordinates()):
+    for j in range((1 + chain.width) * chain.width, n_weights(chain)):
         weights[:] = 0.0
         weights[j] = 2.0
         tags = [

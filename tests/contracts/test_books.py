@@ -38,7 +38,7 @@ def same(first, second):
 
 
 def problem(structure):
-    return random_problem(12, n=30, classes=structure.n_labels())
+    return random_problem(12, n=30, classes=structure.n_labels)
 
 
 def trainer_of(rule, readout, structure=STRUCTURES[1], on="every"):

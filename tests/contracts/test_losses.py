@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hopefear.core.interfaces import inferences_of
 from hopefear.core.learner import describe
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.regret import Regret
@@ -66,14 +67,14 @@ def losses_of(name):
         return [*costly(Regret()), *more, feared, StructuredHinge(Hamming(0.7))]
     if name in TREES:
         return costly(Hamming(0.6))
-    n = STRUCTURES[name].n_labels()
+    n = STRUCTURES[name].n_labels
     prices = np.random.default_rng(5).uniform(0.2, 2.0, (n, n))
     np.fill_diagonal(prices, 0.0)
     return [*costly(Hamming(0.6)), *costly(Weighted(prices))[:9]]
 
 
 def offered(name, loss):
-    return set(loss.needs()) <= set(STRUCTURES[name].offers())
+    return set(loss.needs()) <= inferences_of(STRUCTURES[name])
 
 
 GRID = [

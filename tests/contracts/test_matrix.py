@@ -35,12 +35,12 @@ def names(grid):
 
 @functools.cache
 def problem(structure):
-    return random_problem(3, n=45, d=12, classes=structure.n_labels())
+    return random_problem(3, n=45, d=12, classes=structure.n_labels)
 
 
 @functools.cache
 def unseen(structure):
-    return random_problem(4, n=6, d=12, classes=structure.n_labels())
+    return random_problem(4, n=6, d=12, classes=structure.n_labels)
 
 
 def trained(structure, learner, times=1):

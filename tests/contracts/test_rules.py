@@ -41,7 +41,7 @@ def weights_after(rule, loss, structure, problem, on="every", order=ORDER):
 @pytest.mark.parametrize("structure", STRUCTURES, ids=["binary", "multiclass"])
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_sample_weights_scale_the_loss(name, structure, on):
-    problem = random_problem(5, classes=structure.n_labels(), weighted=True)
+    problem = random_problem(5, classes=structure.n_labels, weighted=True)
     learner = Learner(natural_loss(RULES[name]), RULES[name], Averaged(), on)
     trainer = OnlineTrainer(structure, learner, np.float64)
     trace = replay(structure, learner, problem, ORDER)
@@ -124,7 +124,7 @@ def test_the_rate_of_a_perceptron_only_scales_its_weights(rule):
 
 @pytest.mark.parametrize("structure", [Binary(12), Multiclass(12, 4)], ids=["two", "four"])
 def test_one_step_of_pa_reaches_the_margin_and_arow_goes_part_of_the_way(structure):
-    problem = random_problem(11, n=1, classes=structure.n_labels())
+    problem = random_problem(11, n=1, classes=structure.n_labels)
     squares = (1 if structure.n_parts() == 1 else 2) * np.sum(problem.X[0] ** 2)
     for rule, wanted in ((PassiveAggressive(variant=0), 1.0), (AROW(), squares / (squares + 1))):
         w = weights_after(rule, Hinge(), structure, problem, order=np.zeros(1, np.int64))[0]

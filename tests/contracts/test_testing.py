@@ -62,7 +62,7 @@ def test_every_loss_of_the_table_has_a_formula_and_settings_that_exist():
 # --- what is wrong is caught --------------------------------------------------------------------
 
 
-@component(Structure, Classes)
+@component(Structure, Classes, n_labels=3)
 class Twisted(NamedTuple):
     """Classes whose methods can each be replaced by a wrong one."""
 
@@ -70,20 +70,18 @@ class Twisted(NamedTuple):
     fault_in: int = 0
     bias: float = 0.0
 
-    def n_coordinates(self):
-        return self.right_one.n_coordinates()
+    def weight_blocks(self):
+        return self.right_one.weight_blocks()
 
     def n_parts(self):
         return self.right_one.n_parts()
 
-    def n_labels(self):
-        return self.right_one.n_labels()
-
     def how_many(self):
         return self.right_one.n_classes
 
-    def entries(self, data, order):
-        return 0 if self.fault_in == 1 else self.right_one.entries(data, order)
+    def workspace(self, data, loss, dtype):
+        work = Classes.workspace(self, data, loss, dtype)
+        return work._replace(max_nnz=0) if self.fault_in == 1 else work
 
     def point(self, theta, c):
         return theta[c]
@@ -135,7 +133,7 @@ def twisted_outputs(structure, rows, i):
 
 FAULTS = {
     0: None,
-    1: "entries",
+    1: "max_nnz",
     2: "gram",
     3: "argmax|margin|linear",
     4: "rival",
@@ -309,10 +307,7 @@ class Forgetful(NamedTuple):
         return trainer.linear(trainer.mean(memory, np.float32))
 
     def close(self, memory, clock):
-        Averaged().close(memory, clock)
-
-    def now(self, memory):
-        return Averaged().now(memory)
+        return Averaged().close(memory, clock)
 
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         if self.fault_in != 1:
@@ -324,9 +319,9 @@ class Forgetful(NamedTuple):
     def full(self, memory):
         return memory.closed[0] == memory.drop.size
 
-    def settle(self, memory, now, j, m, r, f):
+    def settle(self, memory, j, m, r, f):
         if self.fault_in != 2:
-            Averaged().settle(memory, now, j, m, r, f)
+            Averaged().settle(memory, j, m, r, f)
 
     def trimmed(self, memory):
         return memory._replace(total=0 * memory.total) if self.fault_in == 3 else memory

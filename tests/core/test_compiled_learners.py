@@ -65,7 +65,7 @@ def setting(name):
 
 
 def problem(structure, **more):
-    return random_problem(21, classes=structure.n_labels(), **more)
+    return random_problem(21, classes=structure.n_labels, **more)
 
 
 def learnt(name):

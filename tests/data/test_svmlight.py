@@ -184,7 +184,7 @@ NUMBERS = st.one_of(
 @settings(max_examples=300, deadline=None)
 @given(st.lists(NUMBERS, min_size=1, max_size=20))
 def test_numbers_equal_float(numbers: list[str]) -> None:
-    from hopefear.data.numbers import parse_number
+    from hopefear.data.parse_numbers import parse_number
 
     for text in numbers:
         got, end, ok = parse_number(np.frombuffer(text.encode() + b"\n", np.uint8), 0)
@@ -205,7 +205,7 @@ PLAIN = st.one_of(
 @given(st.lists(PLAIN, min_size=1, max_size=20), st.sampled_from([" ", "\n", "x", "\t"]))
 @np.errstate(over="ignore")
 def test_plain_numbers_equal_the_exact_reader(numbers: list[str], behind: str) -> None:
-    from hopefear.data.numbers import parse_number, parse_plain
+    from hopefear.data.parse_numbers import parse_number, parse_plain
 
     for text in numbers:
         padded = np.frombuffer((text + behind).encode() + b"\n" * 16, np.uint8)
@@ -221,7 +221,7 @@ def test_plain_numbers_equal_the_exact_reader(numbers: list[str], behind: str) -
 @given(st.binary(max_size=40).filter(lambda text: b"\n" not in text), st.integers(0, 40))
 @np.errstate(over="ignore")
 def test_tokens_end_at_the_first_blank(text: bytes, begin: int) -> None:
-    from hopefear.data.numbers import token_end
+    from hopefear.data.parse_numbers import token_end
 
     begin, padded = min(begin, len(text)), text + b"\n" * 16
     blanks = (k for k in range(begin, len(padded)) if padded[k] <= ord(" "))
@@ -230,7 +230,7 @@ def test_tokens_end_at_the_first_blank(text: bytes, begin: int) -> None:
 
 @np.errstate(over="ignore")
 def test_plain_numbers_take_the_quick_way() -> None:
-    from hopefear.data.numbers import parse_plain
+    from hopefear.data.parse_numbers import parse_plain
 
     for text in ("1", "0.110432", "-0.5", "12", "1234567", "3.123456789012345", "0.00000001"):
         value, end = parse_plain(np.frombuffer(text.encode() + b" " * 16, np.uint8), 0)

@@ -21,7 +21,7 @@ PAGES = pages()
 SNIPPETS = {page: snippets_of((ROOT / page).read_text("utf-8")) for page in PAGES}
 WITH_SNIPPETS = [page for page in PAGES if SNIPPETS[page]]
 # Other people's packages leave files open, and are collected whenever it is.
-NOISY = {"docs/neighbours.md": pytest.mark.filterwarnings("ignore")}
+NOISY = {"docs/integrations.md": pytest.mark.filterwarnings("ignore")}
 
 
 def extras_of(page):

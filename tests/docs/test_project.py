@@ -24,8 +24,8 @@ def test_every_extra_has_its_reason():
     assert set(PROJECT["project"]["optional-dependencies"]) <= named
     install = (ROOT / "Makefile").read_text("utf-8").partition("$(EXTRAS)/.ready:")[2]
     installed = set(re.search(r"\.\[(.*?)\]", install)[1].split(","))
-    (neighbours, *_) = PROJECT["project"]["optional-dependencies"]["neighbours"]
-    installed |= set(re.search(r"\[(.*)\]", neighbours)[1].split(","))
+    (integrations, *_) = PROJECT["project"]["optional-dependencies"]["integrations"]
+    installed |= set(re.search(r"\[(.*)\]", integrations)[1].split(","))
     assert installed == set(PROJECT["project"]["optional-dependencies"])
 
 

@@ -10,7 +10,12 @@ import pytest
 from template_reference import decoded, sentences_of
 
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.templates import TemplateFeatures, load_templates, parse_templates, views
+from hopefear.features.templates import (
+    TemplateFeatures,
+    load_templates,
+    parse_templates,
+    string_features,
+)
 
 pytestmark = pytest.mark.interpreted
 
@@ -164,8 +169,8 @@ def test_patterns_of_wapiti() -> None:
     ],
 )
 def test_patterns_match_as_wapiti_matches(pattern: str, text: str, found: str | None) -> None:
-    assert views.match(text, pattern) == (found or "",)
-    assert views.is_match(text, pattern) == ("false" if found is None else "true",)
+    assert string_features.match(text, pattern) == (found or "",)
+    assert string_features.is_match(text, pattern) == ("false" if found is None else "true",)
 
 
 def test_a_column_too_far_is_refused() -> None:

@@ -13,7 +13,7 @@ from hopefear.features.templates import TemplateFeatures
 from hopefear.features.templates.numbering import number
 from hopefear.features.templates.program import Slots
 from hopefear.features.templates.spec import Lexicon
-from hopefear.features.templates.views import hashes_of
+from hopefear.features.templates.string_features import hashes_of
 
 pytestmark = pytest.mark.interpreted
 

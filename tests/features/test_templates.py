@@ -25,7 +25,7 @@ from hopefear.features.templates import (
     load_templates,
     parse_templates,
 )
-from hopefear.features.templates.views import MAPS, all_classes, classes, mapped
+from hopefear.features.templates.string_features import MAPS, all_classes, classes, mapped
 
 pytestmark = pytest.mark.interpreted
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from chain_oracle import Sums, World, softmax, tiny_rows
 
+from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
@@ -56,7 +57,7 @@ class Asked:
     def weights(self, seed=2, scale=1.0):
         rng = np.random.default_rng(seed)
         for i in range(self.rows.weights.size):
-            yield i, scale * rng.normal(size=self.chain.n_coordinates())
+            yield i, scale * rng.normal(size=n_weights(self.chain))
 
     def world(self, i, w):
         return World(self.chain, self.rows, i, w)
@@ -141,7 +142,7 @@ def test_hildreth_on_dependent_directions():
 
 def test_without_weights_costs_alone_are_feared():
     asked = Asked({"attributes": 2, "labels": 2}, StructuredHinge(), lengths=(3,))
-    w = np.zeros(asked.chain.n_coordinates())
+    w = np.zeros(n_weights(asked.chain))
     assert asked.answer(0, w)[:3] == (True, 3.0, 0.0)
     assert asked.work.y.tolist() == (1 - asked.rows.labels).tolist()
     free = Asked({"attributes": 2, "labels": 2}, StructuredHinge(Hamming(0.0)), lengths=(3,))

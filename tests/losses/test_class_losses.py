@@ -116,7 +116,7 @@ def test_margins_of_hundreds_keep_their_digits():
 
 @pytest.mark.parametrize("structure", [Binary(3), Multiclass(3, 4)], ids=["binary", "four"])
 def test_ties_go_to_the_lowest_class(structure):
-    rows = random_problem(5, n=4, d=3, classes=structure.n_labels()).rows
+    rows = random_problem(5, n=4, d=3, classes=structure.n_labels).rows
     y = np.full(1, 9)
     structure.argmax(Example(rows, 0), np.zeros(structure.n_parts()), y)
     assert y[0] == 0

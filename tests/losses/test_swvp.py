@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.core.workspace import Example, Plain
 from hopefear.data.sequences import SequenceDataset, TokenRows
@@ -141,7 +142,7 @@ def direction_of(loss, chain, data, i, w):
     x = Example(data.rows, i)
     chain.score(x, Plain(w), work.theta)
     force = loss.subgradient(chain, x, work)
-    n = chain.n_coordinates()
+    n = n_weights(chain)
     row = Sums(np.zeros(n), np.zeros(n, np.int64), False)
     if force:
         chain.scatter(x, work.mu, row)
@@ -181,7 +182,7 @@ def test_directions_are_those_of_the_paper(approach, weighting, beta, jj, how, T
     loss = loss_with(approach, weighting, beta, jj, checked, excluding)
     chain = Chain.new(SYMBOLS, LABELS, SYMBOLS, order)
     symbols, gold, weights = drawn(np.random.default_rng(seed), T)
-    w = weights(chain.n_coordinates())
+    w = weights(n_weights(chain))
     force, y, got, work = direction_of(loss, chain, chains([symbols], [gold]), 0, w)
     assert force == (y != gold)
     if not force:
@@ -213,7 +214,7 @@ def test_the_perceptron_is_a_special_case_to_the_last_bit(approach, weighting, b
     chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
     whole = SWVP(approach, weighting, beta, OWN, own=substructures([range(5)]))
     for i in range(len(words)):
-        w = rng.normal(size=chain.n_coordinates())
+        w = rng.normal(size=n_weights(chain))
         one, y, got, _ = direction_of(whole, chain, data, i, w)
         two, same, wanted, _ = direction_of(Perceptron(), chain, data, i, w)
         assert (one, y) == (two, same)
@@ -224,8 +225,8 @@ def test_first_update_from_zero_weights_treats_all_errors_alike():
     chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
     symbols, gold = [0, 1, 2, 3], [1, 0, 2, 1]  # zero weights predict 0 everywhere: three errors
     data = chains([symbols], [gold])
-    zero = np.zeros(chain.n_coordinates())
-    wanted = np.zeros(chain.n_coordinates())
+    zero = np.zeros(n_weights(chain))
+    wanted = np.zeros(n_weights(chain))
     for t in (0, 2, 3):
         mixed = [0 if k == t else gold[k] for k in range(4)]
         wanted += (phi(chain, symbols, gold) - phi(chain, symbols, mixed)) / 3.0
@@ -238,7 +239,7 @@ def test_first_update_from_zero_weights_treats_all_errors_alike():
 def test_ranks_of_equals_follow_the_positions_and_count_all_sets_where_the_paper_does():
     chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
     data = chains([[0, 1, 2, 3]], [[1, 0, 2, 0]])
-    zero = np.zeros(chain.n_coordinates())
+    zero = np.zeros(n_weights(chain))
     for approach, jj, n in ((BALANCED, SINGLE, 4), (BALANCED, ERRORS, 2), (AGGRESSIVE, SINGLE, 2)):
         _, _, _, work = direction_of(loss_with(approach, WMR, 1.0, jj), chain, data, 0, zero)
         wanted = np.array([n, n - 1]) / (2 * n - 1)
@@ -249,7 +250,7 @@ def test_importance_scales_the_direction_and_zero_removes_it():
     rng = np.random.default_rng(5)
     chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
     data = chains([[0, 1, 2, 3, 0]], [[2, 1, 2, 1, 2]])
-    w = rng.normal(size=chain.n_coordinates())
+    w = rng.normal(size=n_weights(chain))
     _, _, once, _ = direction_of(loss_with(BALANCED), chain, data, 0, w)
     _, _, twice, _ = direction_of(loss_with(BALANCED), chain, data.weighted([2.0]), 0, w)
     assert once.any()
@@ -263,7 +264,7 @@ def test_a_mixture_that_does_not_violate_is_used_unless_checked():
     seen = 0
     for _ in range(200):
         symbols, gold, weights = drawn(rng, 5)
-        w = weights(chain.n_coordinates())
+        w = weights(n_weights(chain))
         data = chains([symbols], [gold])
         force, y, free, work = direction_of(loss_with(BALANCED, checked=False), chain, data, 0, w)
         if not force or not work.pad.counts[CONDITION_BROKEN]:
@@ -288,7 +289,7 @@ def test_what_a_beam_finds_moves_weights_by_violations_only(approach, jj):
         for _ in range(15):
             T = int(rng.integers(1, 5))
             symbols, _, weights = drawn(rng, T)
-            w, outputs = weights(chain.n_coordinates()), itertools.product(range(LABELS), repeat=T)
+            w, outputs = weights(n_weights(chain)), itertools.product(range(LABELS), repeat=T)
             # Gold is among the best, so that a narrow beam finds worse ones.
             ranked = sorted(outputs, key=lambda z: -w @ phi(chain, symbols, z))
             gold = list(ranked[rng.integers(min(6, len(ranked)))])
@@ -322,7 +323,7 @@ def test_an_exact_search_is_the_argmax():
     chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
     for _ in range(30):
         symbols, gold, weights = drawn(rng, 5)
-        w, data = weights(chain.n_coordinates()), chains([symbols], [gold])
+        w, data = weights(n_weights(chain)), chains([symbols], [gold])
         one, y, wanted, _ = direction_of(loss_with(BALANCED), chain, data, 0, w)
         found = loss_with(BALANCED)._replace(inference=Search())
         two, same, got, _ = direction_of(found, chain, data, 0, w)
@@ -331,7 +332,7 @@ def test_an_exact_search_is_the_argmax():
 
 def test_all_sets_of_short_outputs_and_no_longer_ones():
     chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
-    data, zero = chains([[0, 1, 2]], [[1, 0, 2]]), np.zeros(chain.n_coordinates())
+    data, zero = chains([[0, 1, 2]], [[1, 0, 2]]), np.zeros(n_weights(chain))
     loss = loss_with(BALANCED, WMR_PRINTED, 1.0, POWER)
     _, _, _, work = direction_of(loss, chain, data, 0, zero)
     # Six of the eight sets have one of the two errors; ranks count all eight (section 5).
@@ -360,7 +361,7 @@ def test_sets_of_ones_own_come_from_text_and_files(tmp_path):
 def separable(rng, n, T):
     """Sequences that every learner with these features can learn, and a separator of length 1."""
     chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
-    u = np.zeros(chain.n_coordinates())
+    u = np.zeros(n_weights(chain))
     for x in range(SYMBOLS):
         u[x * chain.width + x % LABELS] = 1.0
     words = [rng.integers(0, SYMBOLS, T).tolist() for _ in range(n)]
@@ -409,7 +410,7 @@ def test_a_run_is_the_algorithm_of_the_paper_step_by_step():
     labels = [rng.integers(0, LABELS, len(w)).tolist() for w in words]
     data = chains(words, labels)
     for loss in (loss_with(BALANCED, WM, 0.5, checked=False), loss_with(AGGRESSIVE, WMR, 2.0)):
-        w = np.zeros(chain.n_coordinates())
+        w = np.zeros(n_weights(chain))
         mistakes = 0
         for _ in range(3):
             for symbols, gold in zip(words, labels, strict=True):

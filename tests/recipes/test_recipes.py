@@ -162,7 +162,7 @@ def test_every_loss_learns_with_every_rule_or_says_why_not(task, loss):
     holes = {}
     for rule, structure in itertools.product(RULES, STRUCTURES[task]):
         if task == "classify":
-            rows = random_problem(3, 8, 6, structure.n_labels()).rows
+            rows = random_problem(3, 8, 6, structure.n_labels).rows
         elif task == "tag":
             data = corpus(3, n=4, longest=3)
             rows, structure = data.rows, Chain.new(data.features.size, len(data.labels))

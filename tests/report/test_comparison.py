@@ -15,7 +15,7 @@ from hopefear.report import (
     MarkedText,
     contests,
 )
-from hopefear.report.cases import Contest, Contests
+from hopefear.report.error_examples import Contest, Contests
 
 pytestmark = pytest.mark.interpreted
 HOSTILE = "<script>alert(1)</script>\"'&"

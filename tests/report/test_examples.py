@@ -158,7 +158,7 @@ def test_estimators_models_and_evaluations_have_html():
 
 
 def test_of_trees_that_are_not_drawn_the_errors_are_told(monkeypatch):
-    from hopefear.report import cases
+    from hopefear.report import error_examples as cases
     from hopefear.report.arcs import ArcDiagram
 
     tree = ArcDiagram(["<b>", "rains"], [2, 0], ["expl", "root"], gold_heads=[0, 1])

@@ -11,7 +11,7 @@ import pytest
 import hopefear
 from hopefear.errors import HopefearError
 from hopefear.report import Page, Plot
-from hopefear.report.looks import inline
+from hopefear.report.theme import inline
 
 pytestmark = pytest.mark.interpreted
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hopefear.report import Plot
 from hopefear.report.axes import linear_ticks, log_ticks, tick_labels
-from hopefear.report.looks import DARK, LIGHT, MARKERS, PAPER
 from hopefear.report.marks import thin
+from hopefear.report.theme import DARK, LIGHT, MARKERS, PAPER
 
 pytestmark = pytest.mark.interpreted
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from chain_oracle import Sums, World, softmax, tiny_rows
 
+from hopefear.core.interfaces import n_weights
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.weighted import Weighted
@@ -47,7 +48,7 @@ def cases(shape, whole=False, values=True, depth=5, lengths=LENGTHS, seed=1, los
     chain = Chain.new(**shape, **more)
     rows = tiny_rows(seed, lengths, chain, values)
     rng = np.random.default_rng(seed + 1)
-    n = chain.n_coordinates()
+    n = n_weights(chain)
     work = chain.workspace(rows, SAPO(n=depth) if loss is None else loss, np.float64)
     for i in range(len(lengths)):
         w = rng.integers(-1, 2, n).astype(float) if whole else rng.normal(size=n)
@@ -62,7 +63,7 @@ def labels_of(case, y):
 
 def direction(case, merge=False):
     """F' mu as the structure gives it; the same on both ways."""
-    n = case.chain.n_coordinates()
+    n = n_weights(case.chain)
     row = Sums(np.zeros(n), np.zeros(n, np.int64), merge)
     case.chain.scatter(case.x, case.work.mu, row)
     if merge:
@@ -90,7 +91,7 @@ def test_expected_costs_of_scores_that_need_logarithms(shape):
     work = chain.workspace(rows, Risk(Hamming()), np.float64)
     rng = np.random.default_rng(9)
     for i in range(3):
-        w = 300.0 * rng.normal(size=chain.n_coordinates())
+        w = 300.0 * rng.normal(size=n_weights(chain))
         x, world = Example(rows, i), World(chain, rows, i, w)
         chain.score(x, Plain(w), work.theta)
         P, costs = softmax(world.scores), world.costs(Hamming())
@@ -131,10 +132,10 @@ def test_limits_that_allow_everything_change_nothing():
 
 def test_coordinates_are_counted():
     plain = Chain.new(attributes=7, labels=5)
-    assert (plain.width, plain.n_labels()) == (8, 5)
-    assert plain.n_coordinates() == (7 + 8) * 8
+    assert (plain.width, plain.n_labels) == (8, 5)
+    assert n_weights(plain) == (7 + 8) * 8
     rich = Chain.new(attributes=7, labels=5, edge_attributes=2, order=2)
-    assert rich.n_coordinates() == (7 + 3 * 8 + 64) * 8
+    assert n_weights(rich) == (7 + 3 * 8 + 64) * 8
 
 
 @pytest.mark.parametrize(("name", "keep", "message"), [("dfs", 5, "astar, list, beam"),
@@ -163,7 +164,7 @@ def test_a_prediction_that_wins_by_rounding_still_wins(loss):
     chain = Chain.new(attributes=2, labels=2)
     rows = TokenRows([0, 2], [0, 1, 2], [0, 1], [], [0], [], [], [1, 0], [1.0])
     rows = SequenceDataset(rows, ("a", "b"), None).rows
-    w = np.zeros(chain.n_coordinates(), np.float32)
+    w = np.zeros(n_weights(chain), np.float32)
     w[1], w[chain.width] = 1e-4, 1e4
     x, work = Example(rows, 0), chain.workspace(rows, loss, np.float32)
     chain.score(x, Plain(w), work.theta)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from chain_oracle import World, force, softmax, tiny_rows
 
+from hopefear.core.interfaces import n_weights
 from hopefear.data.schemes import legal
 from hopefear.losses.sapo import SAPO
 from hopefear.structures.chain.chain import Chain
@@ -21,7 +22,7 @@ sizes = pytest.mark.parametrize("n", [1, 2, 5, ALL])
 
 
 def weights(seed, size=1.0):
-    return np.random.default_rng(seed).normal(size=CHAIN.n_coordinates()) * size
+    return np.random.default_rng(seed).normal(size=n_weights(CHAIN)) * size
 
 
 def sapo(n, i, w):
@@ -56,7 +57,7 @@ def test_what_the_n_best_leave_out_is_the_distance_from_the_crf(n):
 
 
 def test_zero_weights_are_best_for_one_output_and_good_for_no_n():
-    nothing = np.zeros(CHAIN.n_coordinates())
+    nothing = np.zeros(n_weights(CHAIN))
     assert sapo(1, 0, nothing).value == 0.0
     for n in (2, 5, ALL):
         assert sapo(n, 0, nothing).value == pytest.approx(np.log(n))
@@ -79,7 +80,7 @@ def test_two_outputs_are_a_logistic_loss_where_gold_is_among_them():
 def test_weights_and_update_terms_stay_within_their_bounds(shrink):
     """``shrink`` is rate * 2 * lam / |S|; the bounds are D |S| / (2 lam) and 2 D."""
     D = max(diameter(i) for i in range(3))
-    w, rate = np.zeros(CHAIN.n_coordinates()), 0.7
+    w, rate = np.zeros(n_weights(CHAIN)), 0.7
     for t in range(60):
         term = sapo(5, t % 3, w).g - shrink / rate * w
         assert np.linalg.norm(term) <= 2.0 * D

@@ -7,6 +7,7 @@ import pytest
 from chain_oracle import Sums
 from reference import exact_weights, random_problem
 
+from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
@@ -39,19 +40,19 @@ class Asked:
 
     def __init__(self, structure, loss):
         self.structure, self.loss = structure, loss
-        self.problem = random_problem(1, 14, 8, structure.n_labels(), weighted=True)
+        self.problem = random_problem(1, 14, 8, structure.n_labels, weighted=True)
         self.work = structure.workspace(self.problem.rows, loss, np.float64)
 
     def scored(self, scale, seed=2):
         rng = np.random.default_rng(seed)
         for i in range(14):
-            w = scale * rng.normal(size=self.structure.n_coordinates())
+            w = scale * rng.normal(size=n_weights(self.structure))
             x = Example(self.problem.rows, i)
             self.structure.score(x, Plain(w), self.work.theta)
             yield x, w, World.at(self.structure, self.problem.rows, i, w)
 
     def direction(self, x):
-        row = Sums(np.zeros(self.structure.n_coordinates()), np.zeros(100, np.int64), False)
+        row = Sums(np.zeros(n_weights(self.structure)), np.zeros(100, np.int64), False)
         self.structure.scatter(x, self.work.mu, row)
         assert row.times.max() <= 1
         return row.g

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from chain_oracle import corpus
 
-from hopefear.core.interfaces import UNRIVALLED
+from hopefear.core.interfaces import UNRIVALLED, n_weights
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.data.sequences import SequenceDataset, TokenRows
@@ -41,7 +41,7 @@ def two_tokens():
 def test_a_beam_that_lost_all_that_is_allowed_is_searched_exactly():
     allowed = [[["O", "B-X"], ["I-X"]]]
     chain = Chain.new(2, 3, search=Beam(1), limits=scheme_limits(LABELS, "bio", allowed))
-    weights = np.zeros(chain.n_coordinates(), np.float32)
+    weights = np.zeros(n_weights(chain), np.float32)
     weights[0] = 1.0  # O at the first token, after which I-X is illegal
     decoder = ChainDecoder(chain, LinearPredictor(weights))
     (found,) = decoder.k_best(two_tokens().rows, 1)
@@ -50,7 +50,7 @@ def test_a_beam_that_lost_all_that_is_allowed_is_searched_exactly():
 
 def test_limits_of_tokens_hold_even_where_the_scheme_cannot():
     chain = Chain.new(2, 3, limits=scheme_limits(LABELS, "bio", [[["I-X"], ["O"]]]))
-    decoder = ChainDecoder(chain, LinearPredictor(np.zeros(chain.n_coordinates(), np.float32)))
+    decoder = ChainDecoder(chain, LinearPredictor(np.zeros(n_weights(chain), np.float32)))
     assert decoder.predict(two_tokens().rows).tolist() == [2, 0]
     assert decoder.unlimited == 1
 
@@ -88,7 +88,7 @@ def test_the_first_of_the_feared_is_the_fear():
     loss = NBestMIRA(n=3, augmented=True)
     work = chain.workspace(data.rows, loss, np.float64)
     rng = np.random.default_rng(0)
-    weights = rng.normal(size=chain.n_coordinates())
+    weights = rng.normal(size=n_weights(chain))
     for i in range(5):
         x = Example(data.rows, i)
         chain.score(x, Plain(weights), work.theta)
@@ -110,7 +110,7 @@ def test_gold_without_a_rival_has_no_margin_to_win(order):
         for loss in (Hinge(), Logistic(), Perceptron(), Log(), StructuredHinge(), SAPO(n=3)):
             work = chain.workspace(rows, loss, np.float64)
             x = Example(rows, 0)
-            chain.score(x, Plain(np.zeros(chain.n_coordinates())), work.theta)
+            chain.score(x, Plain(np.zeros(n_weights(chain))), work.theta)
             loss.subgradient(chain, x, work)
             assert work.gap[0] > 0.0 and work.loss[0] == pytest.approx(0.0), type(loss).__name__
         assert chain.margin(x, work.theta, work.y) == UNRIVALLED

@@ -7,6 +7,7 @@ import pytest
 from chain_oracle import Sums, softmax
 from list_oracle import ListWorld, rows_of, tiny_lists
 
+from hopefear.core.interfaces import inferences_of, n_weights
 from hopefear.core.workspace import Example, Plain
 from hopefear.losses.log import Log
 from hopefear.losses.sapo import SAPO
@@ -69,9 +70,15 @@ def test_single_precision_stays_near():
 def test_sizes_and_offers():
     rows = tiny_lists(4, sizes=(3, 5, 1), features=FEATURES)
     structure = NBest(FEATURES)
-    assert structure.n_coordinates() == FEATURES
-    sizes = np.diff(rows.scopes)
-    assert structure.entries(rows, np.array([2, 0, 0])) == sizes[2] + 2 * sizes[0]
+    assert n_weights(structure) == FEATURES
     work = structure.workspace(rows, SAPO(n=9), np.float64)
+    assert work.max_nnz == np.diff(rows.scopes).max()
     assert len(work.theta.points) == 5 and work.theta.picks.shape == (9, 2)
-    assert set(structure.offers()) >= {"cost", "nbest", "expectation", "risk", "worst", "bounded"}
+    assert set(inferences_of(structure)) >= {
+        "cost",
+        "nbest",
+        "expectation",
+        "risk",
+        "worst",
+        "bounded",
+    }

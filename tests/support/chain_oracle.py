@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hopefear import testing
+from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.features.attributes import AttributeFeatures, AttributeRows
@@ -103,5 +104,5 @@ def replay_on(structure: Any, learner: Learner, rows: Any, order) -> Trace:
     def force_at(i: int, w: np.ndarray) -> Force:
         return force(learner.loss, testing.World.at(structure, rows, i, w))
 
-    rule = dense_rule(learner.rule, structure.n_coordinates())
+    rule = dense_rule(learner.rule, n_weights(structure))
     return replay(rule, learner.on, order, force_at)

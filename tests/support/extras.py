@@ -20,8 +20,8 @@ EXTRAS = {
 SOURCES = {
     "src/hopefear/neural": "neural",
     "src/hopefear/serve": "serve",
-    "src/hopefear/neighbours/search": "search",
-    "src/hopefear/neighbours/spacy_pipes.py": "spacy",
+    "src/hopefear/integrations/search": "search",
+    "src/hopefear/integrations/spacy_pipes.py": "spacy",
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.data.sparse import SparseRows
 from hopefear.testing.rules import dense_rule
@@ -107,7 +108,7 @@ def pull(structure: Any, w: np.ndarray, x: np.ndarray, gold: int) -> tuple[float
 
 def replay(structure: Any, learner: Learner, problem: Problem, order: np.ndarray) -> Trace:
     """Train the oracle and keep a copy of its weights after every example."""
-    rule = dense_rule(learner.rule, structure.n_coordinates())
+    rule = dense_rule(learner.rule, n_weights(structure))
     loss = dense_loss(learner.loss)
     snapshots, ended, longest, mistakes, updates, total = [], [], 0.0, 0, 0, 0.0
     for i in order:
@@ -127,7 +128,7 @@ def replay(structure: Any, learner: Learner, problem: Problem, order: np.ndarray
 
 def brute_votes(structure: Any, snapshots: np.ndarray, x: np.ndarray) -> np.ndarray:
     """How many of the stored weights predict each class; no score, no vote; ties go down."""
-    counts = np.zeros(structure.n_labels())
+    counts = np.zeros(structure.n_labels)
     for w in snapshots:
         theta = scores(structure, w, x)
         if theta.any():

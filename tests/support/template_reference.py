@@ -142,6 +142,6 @@ def _view(text: str, name: str, *args) -> list[str]:
     if name == "substrings":
         spans = [(i, i + n) for i in range(len(text)) for n in range(args[0], args[1] + 1)]
         return list(dict.fromkeys(text[a:b] for a, b in spans if b <= len(text)))
-    from hopefear.features.templates.views import classes
+    from hopefear.features.templates.string_features import classes
 
     return list(classes(text)) if name == "classes" else ["yes"] * (args[0] in classes(text))

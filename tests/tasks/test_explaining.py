@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from hopefear.core.interfaces import n_weights
 from hopefear.data.schemes import spans
 from hopefear.data.sequences import Column, Sentences
 from hopefear.features.templates import TemplateFeatures, parse_templates
@@ -28,7 +29,7 @@ def model_of(scheme, seed=0, order=1, sentences=2):
     labels = LABELS[scheme]
     rng = np.random.default_rng(seed)
     blank = SequenceModel(LinearPredictor(np.zeros(0)), labels, features, order, scheme)
-    n = blank.structure().n_coordinates()
+    n = n_weights(blank.structure())
     weights = rng.normal(size=n).astype(np.float32)
     model = SequenceModel(LinearPredictor(weights), labels, features, order, scheme)
     return model, encoded(text, attributes, labels, None, features)

@@ -10,6 +10,7 @@ import pytest
 from chain_oracle import corpus
 
 from hopefear import storage
+from hopefear.core.interfaces import n_weights
 from hopefear.data.schemes import Constraints
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError, ModelError
@@ -27,7 +28,7 @@ DATA = corpus(4, n=30, labels=BIO)
 
 def random_model(seed=1, order=1, **more):
     """Weights that mean nothing, so that illegal outputs are common."""
-    n = chain_of(DATA.features, BIO, order, None).n_coordinates()
+    n = n_weights(chain_of(DATA.features, BIO, order, None))
     weights = np.random.default_rng(seed).normal(size=n).astype(np.float32)
     weights[::3] = 0.0
     more = {"scheme": "bio", "temperature": 1.5, "signature": "by hand", **more}
@@ -133,7 +134,7 @@ def test_text_is_encoded_with_the_map_of_the_model():
     data = encoded(words, attributes, BIO, words.columns["label"], features)
     assert data.labels == (*BIO, "strange")
     assert data.rows.labels.tolist() == [2, 5]
-    n = chain_of(features, BIO, 1, None).n_coordinates()
+    n = n_weights(chain_of(features, BIO, 1, None))
     model = SequenceModel(LinearPredictor(np.zeros(n, np.float32)), BIO, features)
     assert model.encode(words, "label").rows.labels.tolist() == [2, 5]
     assert model.encode(words).rows.labels.tolist() == [-1, -1]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from chain_oracle import corpus
 
+from hopefear.core.interfaces import n_weights
 from hopefear.data.sequences import SequenceDataset
 from hopefear.errors import CombinationError, HopefearError, InputError
 from hopefear.structures.chain.theta import chain_shape
@@ -205,7 +206,7 @@ def test_a_weight_of_a_half_is_half_a_direction():
 def test_order_two_has_triples_and_learns():
     result = fitted(order=2, epochs=6)
     assert result.model.order == 2
-    plain = chain_of(DATA.features, DATA.labels, 1, None).n_coordinates()
+    plain = n_weights(chain_of(DATA.features, DATA.labels, 1, None))
     assert result.model.weights[plain:].any()
     assert scores(DATA, result.model.decoder().predict(DATA.rows), None)["accuracy"] > 95
     assert chain_shape(result.model.structure()).order == 2

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from places import DATA
 
+from hopefear.core.interfaces import n_weights
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.recipes import CHAIN_RECIPES
@@ -72,7 +73,7 @@ def chain(labels=3, order=1, rich=False):
 
 def features(structure, rows, i, y):
     """Coordinates and counts of a labelled sentence, straight from the layout."""
-    width, counts = structure.width, np.zeros(structure.n_coordinates())
+    width, counts = structure.width, np.zeros(n_weights(structure))
     pairs = structure.attributes * width
     triples = pairs + (1 + structure.edge_attributes) * width * width
 
@@ -97,7 +98,7 @@ def features(structure, rows, i, y):
 
 def enumerated(structure, rows, weights):
     """Minus the log likelihood and its gradient, over all label sequences."""
-    loss, gradient = 0.0, np.zeros(structure.n_coordinates())
+    loss, gradient = 0.0, np.zeros(n_weights(structure))
     for i, weight in enumerate(rows.weights):
         gold = rows.labels[rows.starts[i] : rows.starts[i + 1]]
         every = [
@@ -129,7 +130,7 @@ def test_value_and_gradient_are_those_of_enumeration(case, observed, monkeypatch
     objective = CRFObjective(structure, rows, l2=0.25, observed=observed)
     rng = np.random.default_rng(1)
     w = rng.normal(size=objective.n).astype(np.float32).astype(np.float64)
-    weights = np.zeros(structure.n_coordinates())
+    weights = np.zeros(n_weights(structure))
     weights[objective.coordinates] = w
     loss, gradient = enumerated(structure, rows, weights)
     for _ in range(2):  # nothing is left over from the call before
@@ -147,8 +148,8 @@ def test_value_and_gradient_are_those_of_enumeration(case, observed, monkeypatch
 @pytest.mark.parametrize("rich", [True, False])
 def test_observed_means_used_by_gold_and_all_means_no_padding(order, rich):
     structure, rows = chain(order=order, rich=rich), draw(5, rich=rich)
-    gold = np.zeros(structure.n_coordinates())
-    every = np.zeros(structure.n_coordinates())
+    gold = np.zeros(n_weights(structure))
+    every = np.zeros(n_weights(structure))
     for i in range(len(rows.weights)):
         y = rows.labels[rows.starts[i] : rows.starts[i + 1]]
         gold += features(structure, rows, i, y)
@@ -214,7 +215,7 @@ def test_the_optimum_does_not_depend_on_the_start():
     structure, rows = chain(), draw(8, lengths=(4,) * 12)
     crf = BatchCRF(l2=0.5, tolerance=1e-9)
     cold = fit_batch(structure, crf, rows)
-    w0 = np.random.default_rng(3).normal(size=structure.n_coordinates())
+    w0 = np.random.default_rng(3).normal(size=n_weights(structure))
     warm = fit_batch(structure, crf, rows, start=w0)
     assert cold.converged and warm.converged
     np.testing.assert_allclose(warm.predictor.weights, cold.predictor.weights, atol=2e-3)

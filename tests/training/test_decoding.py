@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from chain_oracle import feature_vector, permitted, softmax
 
+from hopefear.core.interfaces import n_weights
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.chain import Chain
@@ -57,7 +58,7 @@ def text(chain, seed=1, lengths=LENGTHS):
 def weights(chain, seed=2, steps=8):
     """Multiples of one over ``steps``; few steps make ties."""
     rng = np.random.default_rng(seed)
-    return (rng.integers(-2 * steps, 2 * steps, chain.n_coordinates()) / steps).astype(np.float32)
+    return (rng.integers(-2 * steps, 2 * steps, n_weights(chain)) / steps).astype(np.float32)
 
 
 def outputs(chain, rows, i, w):
@@ -223,7 +224,7 @@ def test_weights_that_are_not_finite_are_an_error(bound):
     chain = CHAINS["first"]
     rows = text(chain)
     limits = limited(chain, rows, [[0, 1, 2]] * sum(LENGTHS)).limits if bound else no_limits()
-    w = np.full(chain.n_coordinates(), -np.inf, np.float32)
+    w = np.full(n_weights(chain), -np.inf, np.float32)
     decoder = decoder_of(chain._replace(limits=limits), w)
     for ask in (decoder.predict, decoder.probabilities, lambda rows: decoder.k_best(rows, 2)):
         with np.errstate(invalid="ignore"), pytest.raises(HopefearError, match="not finite"):

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from hopefear.core.interfaces import n_weights
 from hopefear.costs.regret import Regret
 from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
@@ -256,7 +257,7 @@ def test_a_whole_weight_is_so_many_copies_and_none_is_absence(learner):
 def test_where_it_starts_does_not_matter(learner):
     name = "first-order chain"
     structure, rows = STRUCTURES[name], rows_of(name)
-    start = np.random.default_rng(0).normal(size=structure.n_coordinates())
+    start = np.random.default_rng(0).normal(size=n_weights(structure))
     built = LEARNERS[learner](loss=hinge_for(structure))
     trainer = built.trainer(structure, rows, start)
     minimum, planes = solved(name)

@@ -113,7 +113,7 @@ def test_gaussians_multiply(rule):
 PLAIN = {
     name: rule
     for name, rule in RULES.items()
-    if not rule.is_sum_over_examples()
+    if not rule.is_sum_over_examples
     and not getattr(rule, "l1", 0.0)
     and not getattr(rule, "gravity", 0.0)
 }
@@ -137,7 +137,7 @@ def test_mixing_takes_means_of_weights(name):
 @pytest.mark.parametrize("name", RULES)
 def test_the_average_is_that_of_all_weights_there_were(monkeypatch, name, merge):
     rule = RULES[name]
-    if merge == "sum" and not rule.is_sum_over_examples():
+    if merge == "sum" and not rule.is_sum_over_examples:
         pytest.skip("states of this rule are no sums")
     learner = Learner(natural_loss(rule), rule, Averaged())
     learn, seen = ShardTrainer.learn, []

@@ -20,8 +20,14 @@ from tuning_plain import slices
 from hopefear.core import component
 from hopefear.data.moses.reading import moses_blocks
 from hopefear.errors import HopefearError
-from hopefear.translation import derived as derived_module
-from hopefear.translation.derived import (
+from hopefear.translation import text_features as derived_module
+from hopefear.translation.examples import translations
+from hopefear.translation.features import learned
+from hopefear.translation.lists import lists_in_memory, read
+from hopefear.translation.names import phrase_name
+from hopefear.translation.scoring import choice, scores, with_scores
+from hopefear.translation.task import corpus_score, tune
+from hopefear.translation.text_features import (
     Grams,
     Tally,
     TellingGrams,
@@ -30,12 +36,6 @@ from hopefear.translation.derived import (
     with_consensus,
     with_ngrams,
 )
-from hopefear.translation.examples import translations
-from hopefear.translation.features import learned
-from hopefear.translation.lists import lists_in_memory, read
-from hopefear.translation.names import phrase_name
-from hopefear.translation.scoring import choice, scores, with_scores
-from hopefear.translation.task import corpus_score, tune
 from hopefear.translation.weights import Weights
 
 LISTS = odd_lists()
@@ -265,7 +265,7 @@ SCRIPT = """
 import json, warnings
 warnings.simplefilter("error")
 from tuning_lists import odd_lists
-from hopefear.translation.derived import derived
+from hopefear.translation.text_features import derived
 found = derived(odd_lists(4, 3), ["consensus", "ngrams"])
 names = [found.sparse.names[j] for j in range(len(found.sparse.names))]
 print(json.dumps([found.dense.tolist(), names, found.sparse.ids.tolist()]))

@@ -10,15 +10,15 @@ import argparse
 import itertools
 import os
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, print_json, scored
-from hopefear.cli.surface import Corpus, Sample, Score, Surface, against_best, surface_of
-from hopefear.cli.train import PIECES, check
+from hopefear.cli.surface import Sample, Score, Surface, against_best, surface_of
+from hopefear.cli.train import PIECES, check, held_out, read_train
 
 if TYPE_CHECKING:
     from hopefear.report import Page, Plot
@@ -44,6 +44,7 @@ _SHOWN = 100  # examples on which learners differ
 _FAR = 4.0  # an axis is logarithmic where one curve is so many times as long as another
 _AXES = {"passes": "passes", "samples": "samples", "seconds": "seconds of learning"}
 Wanted = Sequence[tuple[str, str, Mapping[str, Any]]]
+HeldOut = Callable[[Any], Any]  # from a `Prepared` to a dataset in its features
 
 
 def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
@@ -91,14 +92,13 @@ def run(args: argparse.Namespace) -> int:
     console.say()
     study.show(console)
     if args.report is not None:
-        about_test = study.corpus.tested_on(study.test)
-        _write_page(args, study, f"{study.corpus.describe()}; {about_test}.")
+        _write_page(args, study, f"{study.describe()}; {study.tested_on()}.")
         console.say(f"\nwrote {args.report}")
     if args.json:
         print_json(
             {
                 "task": args.task,
-                **study.corpus.comparison(study.test),
+                **study.surface.comparison(study.prepared, study.test),
                 "report": args.report,
                 "learners": [result.facts() for result in study.results],
             }
@@ -108,22 +108,29 @@ def run(args: argparse.Namespace) -> int:
 
 def read_study(args: argparse.Namespace, console: Console) -> Study:
     """Reads the files that a command line names; its learners have yet to run."""
-    corpus = surface_of(args.task).read(args, console)
-    console.say(corpus.describe())
-    for remark in corpus.remarks:
-        console.say(remark)
-    test = corpus.held_out("test", args, console)
-    dev = None if args.dev is None else corpus.held_out("dev", args, console)
-    console.say(corpus.tested_on(test))
-    common = {"epochs": args.epochs, "shuffle": not args.no_shuffle}
-    return Study(corpus.task(args), corpus, test, dev, args.patience, common)
+    surface = surface_of(args.task)
+    parameters = surface.parameters(args)
+    _, parameters["learner"], parameters["params"] = args.learners[0]  # others: `for_learner`
+    prepared, _ = read_train(args, surface, parameters, console)
+    console.say(surface.describe(prepared))
+    for message in prepared.messages:
+        console.say(message)
+
+    def reader(which: str) -> HeldOut:
+        return lambda own: held_out(which, args, surface, own, console)
+
+    test = reader("test")
+    dev = None if args.dev is None else reader("dev")
+    study = Study(surface, prepared, test, dev, parameters)
+    console.say(study.tested_on())
+    return study
 
 
 def _write_page(args: argparse.Namespace, study: Study, text: str) -> None:
     from hopefear.report import Page
 
     page = Page(
-        study.corpus.title,
+        study.surface.title,
         f"{os.path.basename(args.train)}, tested on {os.path.basename(args.test)}",
         signature="\n".join(study.signatures()),
     )
@@ -134,7 +141,7 @@ def _write_page(args: argparse.Namespace, study: Study, text: str) -> None:
 class View(NamedTuple):
     """Data in the features that a learner reads."""
 
-    corpus: Corpus
+    prepared: Any  # a Prepared
     test: Any
     dev: Any
 
@@ -143,12 +150,7 @@ class Order(NamedTuple):
     """A run that is wanted."""
 
     label: str
-    learner: str
-    params: Mapping[str, Any]
-    seed: int
-    task: Any
-    patience: int | None
-    common: Mapping[str, Any]
+    parameters: Mapping[str, Any]  # of the estimator: learner, seed and all else
 
 
 @dataclass
@@ -184,32 +186,20 @@ class Run:
 
 def trained_run(view: View, order: Order) -> Run:
     """Train a learner and test it."""
-    from hopefear.tasks.base import train
-    from hopefear.training.stopping import Stopping
+    from hopefear.tasks.prepare import Run as Training
+    from hopefear.tasks.prepare import learn
 
-    corpus, test, dev = view
+    prepared, test, dev = view
+    parameters, events = order.parameters, list[dict[str, Any]]()
     # A vote replays the past for every example: once, at the end, is enough.
-    watched = None if order.params.get("readout") == "voted" else test
-    events: list[dict[str, Any]] = []
-    trained = train(
-        order.task,
-        corpus.data,
-        order.learner,
-        order.params,
-        dev=watched if dev is None else dev,
-        stopping=None if dev is None else Stopping(corpus.metric, order.patience),
-        on_event=[events.append],
-        trace=True,
-        pieces=PIECES,
-        seed=order.seed,
-        n_jobs=corpus.jobs,
-        **order.common,
-    )
+    watched = None if parameters["params"].get("readout") == "voted" else test
+    training = Training(on_event=[events.append], trace=True, pieces=PIECES, watched=watched)
+    trained = learn(prepared, parameters, dev, training)
     model, fit = trained.model, trained.fit
-    scores, rows = corpus.judge(model, test)
+    scores, rows = prepared.judge(model, test, parameters["n_jobs"])
     return Run(
         order.label,
-        order.seed,
+        parameters["random_state"],
         events,
         scores,
         rows,
@@ -344,26 +334,46 @@ class Study:
 
     Parameters
     ----------
-    task : Task
-        What is learned.
-    corpus, test : Corpus, dataset
-        What they learn from and are tested on.
-    dev : dataset, optional
-        Chooses the pass that is kept; without it that is the last one.
-    patience : int, optional
-        Passes without a better score on ``dev`` before training ends; as `train` has it unless
-        said.
-    common : mapping
-        Arguments of ``train`` that all learners share.
+    surface : Surface
+        The words of the task.
+    prepared : Prepared
+        What they learn from.
+    tests, devs : callable
+        Give the data that they are tested on, and held-out data that chooses the epoch to keep, in
+        the features of a `Prepared`; without ``devs`` the last epoch is kept.
+    parameters : mapping
+        Parameters of the estimator that all learners share.
     """
 
-    task: Any
-    corpus: Corpus
-    test: Any
-    dev: Any = None
-    patience: int | None = None
-    common: Mapping[str, Any] = field(default_factory=dict)
+    surface: Surface
+    prepared: Any
+    tests: HeldOut
+    devs: HeldOut | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
+
+    @cached_property
+    def view(self) -> View:
+        """The data as the first learner reads it."""
+        return self._view(self.prepared)
+
+    @property
+    def test(self) -> Any:
+        """The test data as the first learner reads it."""
+        return self.view.test
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """What is shown of the test data; the first decides who is best."""
+        return self.surface.scores(self.prepared)
+
+    def describe(self) -> str:
+        """Returns one line about the data."""
+        return self.surface.describe(self.prepared)
+
+    def tested_on(self) -> str:
+        """Returns what learners are tested on, in words."""
+        return self.surface.tested_on(self.prepared, self.test)
 
     def run(
         self,
@@ -386,7 +396,7 @@ class Study:
             Where runs are made side by side, with the same results; else they are made here, one
             after the other.
         """
-        main = self.corpus.scores[0]
+        main = self.scores[0]
 
         def tell(run: Run) -> None:
             seed = f", seed {run.seed}" if len(seeds) > 1 else ""
@@ -399,34 +409,37 @@ class Study:
         items: list[tuple[int, Order]] = []
         runs: list[Run] = []
         for label, name, params in learners:
-            corpus = self.corpus.suiting(name, params)
-            task = corpus.adapted(self.task)
-            orders = [
-                Order(label, name, params, seed, task, self.patience, self.common) for seed in seeds
-            ]
+            prepared = self.prepared.for_learner(name, params)
+            own = {**self.parameters, "learner": name, "params": params}
+            own.setdefault("n_jobs", 1)
+            orders = [Order(label, {**own, "random_state": seed}) for seed in seeds]
             if cluster is None:
-                view = self._view(corpus)
+                view = self._view(prepared)
                 for order in orders:
                     runs.append(trained_run(view, order))
                     tell(runs[-1])
                 continue
-            known = [k for k, view in enumerate(views) if view.corpus is corpus]
+            known = [k for k, view in enumerate(views) if view.prepared is prepared]
             if not known:
-                views.append(self._view(corpus))
+                views.append(self._view(prepared))
             items += [(known[0] if known else len(views) - 1, order) for order in orders]
         if cluster is not None:
-            movable = [view._replace(corpus=view.corpus.alone(cluster.cores)) for view in views]
+            movable = [view._replace(prepared=view.prepared.alone()) for view in views]
+            cores = {"n_jobs": cluster.cores}
+            items = [(k, order._replace(parameters=order.parameters | cores)) for k, order in items]
             runs = list(cluster.map(run_elsewhere, movable, items, tell))
         n = len(seeds)
         self.results += [Result(runs[k : k + n]) for k in range(0, len(runs), n)]
         self._test_differences()
 
-    def _view(self, corpus: Corpus) -> View:
-        dev = None if self.dev is None else corpus.encoded(self.dev)
-        return View(corpus, corpus.encoded(self.test), dev)
+    def _view(self, prepared: Any) -> View:
+        if prepared is self.prepared and "view" in self.__dict__:
+            return self.view
+        devs = self.devs
+        return View(prepared, self.tests(prepared), None if devs is None else devs(prepared))
 
     def _test_differences(self) -> None:
-        main, metric = self.corpus.scores[0], self.corpus.tester()
+        main, metric = self.scores[0], self.prepared.tester()
         samples = [Sample(metric, result.rows, main) for result in self.results]
         for result, test in zip(self.results, against_best(samples), strict=True):
             result.test = test
@@ -437,7 +450,7 @@ class Study:
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Heads and rows."""
-        scores = self.corpus.scores
+        scores = self.scores
         heads = [score.title for score in scores]
         rows = [
             [
@@ -473,17 +486,17 @@ class Study:
         if n == 1:
             return []
         return [
-            f"Means over {n} seeds, ± standard deviation; p is of the {self.corpus.unit} of all "
+            f"Means over {n} seeds, ± standard deviation; p is of the {self.surface.unit} of all "
             "seeds together."
         ]
 
     def best(self) -> dict[str, Any]:
         """Whether the most or the least is best, by column of a score."""
-        return {score.title: "max" if score.higher else "min" for score in self.corpus.scores}
+        return {score.title: "max" if score.higher else "min" for score in self.scores}
 
     def section(self, page: Page, title: str, text: str, axis: str = "passes") -> None:
         """Add the table and the curves, along an axis of `_AXES`, to a page."""
-        scores = self.corpus.scores
+        scores = self.scores
         legend = ", ".join(
             f"{score.title}{' in percent' if '%' in score.unit else ''} "
             f"({'more' if score.higher else 'less'} is better)"
@@ -495,13 +508,13 @@ class Study:
             f"On the test data: {legend}.",
             highlight=self.best(),
             notes=[
-                *self.corpus.notes,
+                *self.surface.notes,
                 *self.notes(),
                 "non-zeros kept: of the model; last: of the last weights, which averaging and "
                 "voting blur.",
                 "s/pass: learning time of the fastest pass. p: how often a difference to the best "
                 f"{scores[0].title} as large as this comes about by chance (approximate "
-                f"randomisation of whole {self.corpus.unit}).",
+                f"randomisation of whole {self.surface.unit}).",
             ],
         )
         along = {name: partial(self._figures, page, name) for name in _AXES}
@@ -518,8 +531,8 @@ class Study:
         """The test examples on which learners differ most, and who beats whom on how many."""
         import numpy as np
 
-        name, higher = self.corpus.each_by
-        metric, names = self.corpus.tester(), [result.name for result in self.results]
+        name, higher = self.surface.each_by(self.prepared)
+        metric, names = self.prepared.tester(), [result.name for result in self.results]
         values = [np.asarray(metric.scores(result.rows)[name], float) for result in self.results]
         table = np.stack(values, axis=1) * (1.0 if higher else -1.0)
         spread = table.max(axis=1) - table.min(axis=1)
@@ -530,24 +543,24 @@ class Study:
         page.matrix(
             names,
             ahead.tolist(),
-            f"On how many of {len(table):,} {self.corpus.unit} the learner of a row has a better "
+            f"On how many of {len(table):,} {self.surface.unit} the learner of a row has a better "
             f"{name} than that of a column.",
         )
         order = np.argsort(-spread, kind="stable")[: min(_SHOWN, int(np.count_nonzero(spread)))]
         rows = [
-            [self.corpus.shown(self.test, i), *(float(abs(v)) for v in table[i])]
+            [self.surface.shown(self.prepared, self.test, i), *(float(abs(v)) for v in table[i])]
             for i in order.tolist()
         ]
-        with page.details(f"The {len(rows)} {self.corpus.unit} on which they differ most"):
-            columns = [f"{self.corpus.unit} ({name})", *names]
+        with page.details(f"The {len(rows)} {self.surface.unit} on which they differ most"):
+            columns = [f"{self.surface.unit} ({name})", *names]
             page.table(columns, rows, align="l" + "r" * len(names))
 
     def plots(self, axis: str = "passes") -> list[Plot]:
         """Mistakes, a score and sparsity while training."""
         from hopefear.report import Plot
 
-        main = self.corpus.scores[0]
-        which = "Test" if self.dev is None else "Dev"
+        main = self.scores[0]
+        which = "Test" if self.devs is None else "Dev"
         title = f"{main.title}{' in percent' if '%' in main.unit else ''}"
         moments = [result.moments(axis) for result in self.results]
         ends = [places[-1] for places in moments]
@@ -555,7 +568,7 @@ class Study:
         curves = [
             Plot(name, _AXES[axis], label, scale)
             for name, label in (
-                ("Mistakes while training", f"% of {self.corpus.unit} so far"),
+                ("Mistakes while training", f"% of {self.surface.unit} so far"),
                 (f"{which} {main.title} after each pass", title),
                 ("Sparsity while training", "non-zero weights"),
             )
@@ -577,7 +590,7 @@ class Study:
         """The score on the test data against sparsity and against time."""
         from hopefear.report import Plot
 
-        main = self.corpus.scores[0]
+        main = self.scores[0]
         title = f"{main.title}{' in percent' if '%' in main.unit else ''}"
         upper = f"{main.title[:1].upper()}{main.title[1:]}"
         sparsity = Plot(f"{upper} against sparsity", "non-zero weights kept", title, "log")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hopefear.cli import warm_up
 from hopefear.cli.compare import Study, read_study
 from hopefear.cli.console import Console, check_output
+from hopefear.core.interfaces import n_weights
 from hopefear.core.progress import stage
 from hopefear.tasks import TASKS
 
@@ -199,8 +200,8 @@ def _announce(console: Console, section: str) -> None:
 def _show(study: Study, console: Console, page: Page, title: str, text: str = "") -> list[str]:
     """Shows the table and adds it to the page; returns the signatures of the models."""
     study.show(console)
-    study.section(page, title, text or study.corpus.describe())
-    main, names = study.corpus.scores[0], [result.name for result in study.results]
+    study.section(page, title, text or study.describe())
+    main, names = study.scores[0], [result.name for result in study.results]
     scores = [result.scores[main.name] * (1 if main.higher else -1) for result in study.results]
     if scores[0] < min(scores[1:]):
         console.say(f"\nThe default, {names[0]}, is last on this small sample.")
@@ -227,9 +228,10 @@ def _compile_scoring(study: Study) -> None:
 
     from hopefear.training.predictors import LinearPredictor
 
-    structure = study.task.structure(study.corpus.data)
-    nothing = LinearPredictor(np.zeros(structure.n_coordinates(), np.float32))
-    study.task.evaluator(structure, study.corpus.data, study.test, 1)(nothing)
+    task, data = study.prepared.task, study.prepared.data
+    structure = task.structure(data)
+    nothing = LinearPredictor(np.zeros(n_weights(structure), np.float32))
+    task.evaluator(structure, data, study.test, 1)(nothing)
 
 
 def _sentences(console: Console, study: Study) -> str:
@@ -318,11 +320,10 @@ def _rows(console: Console, page: Page, study: Study) -> list[str]:
 def _lists(console: Console, page: Page, study: Study) -> list[str]:
     """Lists of candidates: learners compared."""
     title = "Lists of candidates, generated"
-    about_test = study.corpus.tested_on(study.test)
     text = (
-        f"{len(study.corpus.data):,} lists of 20 candidates, {about_test}. A candidate costs the "
-        "more the less it is worth under hidden weights of 300 sparse features, of which its "
-        "generator has a vague idea."
+        f"{len(study.prepared.data):,} lists of 20 candidates, {study.tested_on()}. A candidate "
+        "costs the more the less it is worth under hidden weights of 300 sparse features, of "
+        "which its generator has a vague idea."
     )
     console.say(f"\n{title}: {text}\n")
     return _show(study, console, page, title, text)
@@ -331,7 +332,9 @@ def _lists(console: Console, page: Page, study: Study) -> list[str]:
 def _study_lists(train: int, test: int, epochs: int) -> Study:
     import numpy as np
 
+    from hopefear.cli.old import Adapted
     from hopefear.cli.rerank.corpus import Candidates
+    from hopefear.cli.surface import surface_of
     from hopefear.data.generators import candidate_lists
     from hopefear.data.lists.dataset import encoded
     from hopefear.tasks.rerank.judging import metric_of
@@ -342,7 +345,10 @@ def _study_lists(train: int, test: int, epochs: int) -> Study:
     first, last = np.arange(train), np.arange(train, train + test)
     data, test_data = data.take(first), encoded(lists, data.features).take(last)
     corpus = Candidates(data=data, judged_by=metric_of(None, test_data))
-    study = Study(Reranking(), corpus, test_data, common={"epochs": epochs})
+    prepared = Adapted(
+        task=Reranking(), data=data, stop_on=corpus.metric, corpus=corpus, args=None, console=None
+    )
+    study = Study(surface_of("rerank"), prepared, lambda own: test_data, None, {"epochs": epochs})
     return _learned(study, learners_of("rerank"))
 
 

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(scores)
     else:
-        one.surface.use.show_scores(console, scores)
+        one.surface.show_scores(console, scores)
     if args.report is not None:
         console.say(f"\nwrote {args.report}")
     return 0
@@ -114,7 +114,7 @@ class _Judged(NamedTuple):
 
         if findings is None:
             findings = Findings() if self.evidence is None else self.evidence.findings()
-        words, tables = self.surface.use.findings(self.scores)
+        words, tables = self.surface.findings(self.scores)
         return Evaluation(
             title,
             f"{os.path.basename(args.data)}, {self.model.about.get('learner') or 'model'}",
@@ -122,7 +122,7 @@ class _Judged(NamedTuple):
             tables,
             self.scores,
             findings,
-            self.surface.use.model_facts(self.model, _HEAVIEST).get("top", ()),
+            self.surface.model_facts(self.model, _HEAVIEST).get("top", ()),
             _origin(self.path, args.data, self.model),
         )
 
@@ -144,7 +144,7 @@ def _judged(
                 f"{first.path} is a model of the task {first.model.task} and {path} one of "
                 f"{model.task}; give models of one task"
             )
-        scores = surface.use.evaluate(own, model, console, report)
+        scores = surface.evaluate(own, model, console, report)
     tell_skipped(report, console)
     scores |= {
         "skipped": report.skipped,
@@ -261,7 +261,7 @@ def _write_comparison(
 ) -> list[dict[str, Any]]:
     """Write the page of several models; the examples on which they differ most."""
     from hopefear.report import Comparison, Findings, contests
-    from hopefear.report.cases import Contests
+    from hopefear.report.error_examples import Contests
 
     score = models[0].sample.score
     evaluations, judgements = {}, {}

@@ -34,7 +34,7 @@ def check_explained(args: argparse.Namespace) -> bool:
 
 def check_linear(model: Any, path: str) -> None:
     """Refuse a model without weights that features could be told of; networks have scores."""
-    if not (model.predictor.linear or model.predictor.keeps_scale()):
+    if not (model.predictor.linear or model.predictor.keeps_scale):
         raise HopefearError(
             f"{path}: a voted model has no single weight for a feature; train with "
             "-p readout=averaged to have its answers explained"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from hopefear.core.interrupts import Interrupted, interruptible
-from hopefear.errors import HopefearError
+from hopefear.errors import HopefearError, OptionError
 
 
 class OutputError(HopefearError):
@@ -137,6 +137,8 @@ def explained(
     >>> explained(KeyboardInterrupt())
     (130, 'interrupted')
     """
+    if isinstance(error, OptionError):
+        return 1, error.typed()
     if isinstance(error, HopefearError):
         return 128 + error.signum if hasattr(error, "signum") else 1, str(error)
     if isinstance(error, KeyboardInterrupt):

@@ -87,11 +87,11 @@ def run(args: argparse.Namespace) -> int:
         write_out(config_of(model.about, surface.name))
         return 0
     if args.export:
-        from hopefear.neighbours.portable import as_json
+        from hopefear.integrations.portable import as_json
 
         put(args.export, [as_json(model)])
         return 0
-    own = surface.use.model_facts(model, args.top)
+    own = surface.model_facts(model, args.top)
     size = own.get("coordinates", own["features"])
     facts = {
         "model": args.model,
@@ -106,14 +106,14 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(facts)
         return 0
-    words = _in_words(facts, size, surface.use.facts_in_words(facts))
+    words = _in_words(facts, size, surface.facts_in_words(facts))
     if args.card:
         from hopefear.cli.card import card
 
         put(args.card, [card(facts, words).encode()])
         return 0
     console.pairs(words)
-    surface.use.show_weights(console, facts)
+    surface.show_weights(console, facts)
     if "top" not in facts and "layers" not in facts:
         console.say(_VOTED)
     return 0

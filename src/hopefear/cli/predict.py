@@ -82,10 +82,10 @@ def run(args: argparse.Namespace) -> int:
     console, report = Console(args.quiet), ReadReport()
     with announced(console, "prediction"):
         surface, model = opened(args, "predict")
-        write = surface.use.answers
+        write = surface.answers
         if explained:
             check_linear(model, args.model)
-            write = surface.use.reasons
+            write = surface.reasons
         put(args.output, write(args, model, console, report))
     tell_skipped(report, console)
     if report.unknown_features:

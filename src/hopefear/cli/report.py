@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("--out FILE.html or --to TRACKER=DIR is needed: where runs are shown")
     if args.out is not None:
         check_output(args.out)
-    from hopefear.neighbours.tracking import check_tracker, replay
+    from hopefear.integrations.tracking import check_tracker, replay
     from hopefear.report import run_report
 
     for tracker, folder in args.to:

@@ -13,7 +13,8 @@ from hopefear.cli import options
 from hopefear.cli.config import TRIAL, config_text
 from hopefear.cli.console import Console, check_output, print_json, scored
 from hopefear.cli.guard import put
-from hopefear.cli.surface import Corpus, Surface, surface_of
+from hopefear.cli.surface import Surface, surface_of
+from hopefear.cli.train import held_out, read_train
 from hopefear.core.progress import stage
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, recipe
@@ -156,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
     for _, name, params in args.learners:
         surface.build(name, params, args)
     from hopefear.cli.progress import announced
-    from hopefear.neighbours.search import Search
+    from hopefear.integrations.search import Search
 
     console, n_jobs = Console(args.quiet), args.jobs or 1
     args.jobs = 1  # threads of a trial
@@ -164,10 +165,12 @@ def run(args: argparse.Namespace) -> int:
         options.cluster_of(args) as cluster,
         announced(console, "these learners"),
     ):
-        corpus = surface.read(args, console)
-        console.say(corpus.describe())
-        plan = _plan(args, surface, corpus)
-        candidates = _candidates(args, corpus, spaces, console)
+        parameters = surface.parameters(args)
+        _, parameters["learner"], parameters["params"] = args.learners[0]
+        prepared, _ = read_train(args, surface, parameters, console)
+        console.say(surface.describe(prepared))
+        plan = _plan(args, prepared)
+        candidates = _candidates(args, surface, prepared, spaces, console)
         search = Search(candidates, plan, args.objective, args.study)
         study = search.open_study()
         known = len(search.findings(study))
@@ -192,7 +195,7 @@ def run(args: argparse.Namespace) -> int:
         result = _written(args, surface, search, study)
         _show(console, search, study)
         if args.report is not None:
-            from hopefear.neighbours.search.page import write_page
+            from hopefear.integrations.search.page import write_page
 
             held = args.dev or f"{args.folds} folds"
             about = f"{os.path.basename(args.train)}, scored on {os.path.basename(held)}"
@@ -229,7 +232,7 @@ def _check_distinct(args: argparse.Namespace, inputs: Iterable[str | None]) -> N
 
 def _trial_line(metric: str, finding: Any) -> str:
     """Returns a line on a trial that has ended."""
-    from hopefear.neighbours.search.page import in_words
+    from hopefear.integrations.search.page import in_words
 
     end = f"{finding.state}: {finding.error}" if finding.error else finding.state
     if finding.state == "complete":
@@ -243,13 +246,12 @@ def _trial_line(metric: str, finding: Any) -> str:
     return f"trial {finding.number}: {finding.learner} {words}: {end}"
 
 
-def _plan(args: argparse.Namespace, surface: Surface, corpus: Corpus) -> Any:
-    from hopefear.neighbours.search import Plan
+def _plan(args: argparse.Namespace, prepared: Any) -> Any:
+    from hopefear.integrations.search import Plan
     from hopefear.training.stopping import Stopping
 
-    own = args.metric if surface.metrics is not None else None
-    metric = own or corpus.metric
-    Stopping(metric, args.patience).check(corpus.task(args).score_names(corpus.data))
+    metric = prepared.stop_on
+    Stopping(metric, args.patience).check(prepared.task.score_names(prepared.data))
     return Plan(metric, args.epochs, args.patience, args.seed, not args.no_shuffle)
 
 
@@ -276,22 +278,25 @@ def _tried(
 
 
 def _candidates(
-    args: argparse.Namespace, corpus: Corpus, spaces: Sequence[Any], console: Console
+    args: argparse.Namespace,
+    surface: Surface,
+    prepared: Any,
+    spaces: Sequence[Any],
+    console: Console,
 ) -> list[Any]:
-    from hopefear.neighbours.search import Candidate, folds
-    from hopefear.neighbours.search.trials import Split
+    from hopefear.integrations.search import Candidate, folds
+    from hopefear.integrations.search.trials import Split
 
-    task = corpus.task(args)
-    dev = None if args.dev is None else corpus.held_out("dev", args, console)
-    candidates = []
+    candidates, read = [], dict[int, Any]()
     for (label, name, params), (space, usual) in zip(args.learners, spaces, strict=True):
-        own = corpus.suiting(name, params)
-        splits = (
-            folds(own.data, args.folds, args.seed)
-            if dev is None
-            else [Split(own.data, own.encoded(dev))]
-        )
-        candidates.append(Candidate(label, name, own.adapted(task), splits, space, usual, params))
+        own = prepared.for_learner(name, params)
+        if args.dev is None:
+            splits = folds(own.data, args.folds, args.seed)
+        else:
+            if id(own) not in read:
+                read[id(own)] = held_out("dev", args, surface, own, console)
+            splits = [Split(own.data, read[id(own)])]
+        candidates.append(Candidate(label, name, own.task, splits, space, usual, params))
     return candidates
 
 
@@ -353,7 +358,7 @@ def _config(args: argparse.Namespace, surface: Surface, search: Any, finding: An
 
 def _show(console: Console, search: Any, study: Any) -> None:
     """Shows the best and what no other beats, beside the defaults."""
-    from hopefear.neighbours.search.page import heads, row
+    from hopefear.integrations.search.page import heads, row
     from hopefear.training.stopping import sign_of
 
     best = search.best(study)

@@ -161,7 +161,7 @@ def head_of(args: argparse.Namespace) -> Iterator[str]:
             raise HopefearError(str(error).replace(file.name, source, 1)) from error
 
 
-def run(args: argparse.Namespace, surface: Any) -> int:
+def run(args: argparse.Namespace, surface: Any, parameters: Mapping[str, Any]) -> int:
     """Learn until the stream ends or is interrupted."""
     from hopefear.cli.console import Console, print_json, tell_skipped
     from hopefear.cli.train import save as write

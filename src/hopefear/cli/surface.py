@@ -1,21 +1,35 @@
-"""What verbs ask of a task: all that the command line knows of it stands in its Surface.
+"""What commands ask of a task: all that the command line knows of it stands in its Surface.
 
-The entry of a task in ``tasks.TASKS`` names its `Surface`, light to import: words, options, checks
-before anything is read. Reading gives a `Corpus`, which says what training and comparing need;
-what is asked of models is in a `Use`.
+The entry of a task in ``tasks.TASKS`` names its `Surface`, light to import: words, options, and
+printing. Its options become the parameters of the task's estimator (`Surface.parameters`); files
+become examples (`Surface.examples`), which the task prepares and learns from as everywhere
+(:mod:`hopefear.tasks.prepare`); its answers (:mod:`hopefear.tasks.answers`) are written here.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, named_object, recipe
+
+# Parameters whose options have another name, and options of learning commands that stand for none:
+# those about files, runs and machines.
+RENAMED = {"seed": "random_state", "jobs": "n_jobs", "param": "params"}
+NO_PARAMETERS = frozenset(
+    {
+        *("task", "command", "config", "allow_commands", "settings", "usage_error", "default_of"),
+        *("quiet", "debug", "help", "json", "train", "dev", "test", "model", "report", "x"),
+        *("format", "encoding", "on_error", "cache", "run", "checkpoint", "checkpoint_every"),
+        *("resume", "stream", "classes", "save_every", "save_seconds", "bounds", "learners"),
+        *("merge", "merges", "max_features", "cluster", "seeds", "owners"),
+        *("folds", "trials", "seconds", "objective", "space", "study", "out", "run_command"),
+        *("vectors", "device"),  # parameters of networks, which `params` holds by then
+    }
+)
 
 
 class Words(NamedTuple):
@@ -77,188 +91,6 @@ def against_best(
     return tests
 
 
-@dataclass(frozen=True, kw_only=True)
-class Corpus:
-    """What is learned from, in the features of a task.
-
-    Parameters
-    ----------
-    data : dataset
-        What the task is learned from.
-    skipped : int
-        Bad lines that were left out.
-    reading : mapping, optional
-        What a model must know to read more of this.
-    jobs : int
-        Threads for what does not depend on their number.
-    """
-
-    data: Any
-    skipped: int = 0
-    reading: Mapping[str, Any] | None = None
-    jobs: int = 1
-
-    title: ClassVar[str] = "Learners compared"  # of the page that compares
-    unit: ClassVar[str] = "examples"  # what learners get wrong
-    notes: ClassVar[tuple[str, ...]] = ()  # below the table of scores, where they need words
-
-    @property
-    def scores(self) -> tuple[Score, ...]:
-        """What is shown of held-out data; the first decides who is best."""
-        raise NotImplementedError
-
-    @property
-    def metric(self) -> str:
-        """The score on held-out data that counts where ``--metric`` names none."""
-        return self.scores[0].name
-
-    def task(self, args: argparse.Namespace) -> Any:
-        """The task, with the options that were typed."""
-        raise NotImplementedError
-
-    def sizes(self) -> dict[str, Any]:
-        """How much there is, for ``--json``."""
-        return {self.unit: len(self.data), "features": self.data.features.size}
-
-    def describe(self) -> str:
-        """One line about the data."""
-        sizes = ", ".join(f"{n:,} {name}" for name, n in self.sizes().items())
-        return f"{self.data.source}: {sizes}"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Lines on what of it is of no use."""
-        return ()
-
-    def held_out(self, which: str, args: argparse.Namespace, console: Any) -> Any:
-        """The file of ``--dev`` or ``--test`` in the same features."""
-        raise NotImplementedError
-
-    def suiting(self, learner: str, params: Mapping[str, Any]) -> Corpus:
-        """The same in the features that a learner reads."""
-        return self
-
-    def adapted(self, task: Any) -> Any:
-        """A task with what must be otherwise for this data."""
-        return task
-
-    def encoded(self, data: Any) -> Any:
-        """Held-out data of this corpus in the features of this one."""
-        return data
-
-    def rival(self, args: argparse.Namespace) -> Corpus | None:
-        """The same in fewer columns, where ``--dev`` is to choose between the two."""
-        return None
-
-    def alone(self, jobs: int) -> Corpus:
-        """The same for a process elsewhere, which has so many threads and reads no more files."""
-        return replace(self, jobs=jobs)
-
-    def facts(self) -> dict[str, Any]:
-        """What ``run.json`` says of the data."""
-        return {"digest": self.data.digest, **self.sizes()}
-
-    def settings(self, args: argparse.Namespace) -> dict[str, Any]:
-        """What else ``run.json`` says."""
-        return {}
-
-    def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
-        """What ``--json`` of train adds; ``last`` are the newest values of events."""
-        theory = {"theory": last["theory"]} if "theory" in last else {}
-        return {**self.sizes(), "skipped": self.skipped, **theory}
-
-    def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
-        """What train says besides scores and sizes."""
-        theory = result.get("theory")
-        return {"theory": theory["says"]} if theory else {}
-
-    def comparator(self, args: argparse.Namespace) -> Any:
-        """The weights that theorems compare with; None for the average so far."""
-        return None
-
-    def tested_on(self, test: Any) -> str:
-        """What learners are tested on, in words."""
-        return f"tested on {len(test):,} {self.unit}"
-
-    def comparison(self, test: Any) -> dict[str, Any]:
-        """What ``--json`` of compare says of the data."""
-        return {**self.sizes(), f"test_{self.unit}": len(test)}
-
-    def judge(self, model: Any, test: Any) -> tuple[dict[str, float], Any]:
-        """Scores of a model, and the statistics of every test example, for significance."""
-        raise NotImplementedError
-
-    @property
-    def each_by(self) -> tuple[str, bool]:
-        """The score of the tester that single examples are compared by; whether more is better."""
-        return self.scores[0].name, self.scores[0].higher
-
-    def shown(self, test: Any, i: int) -> str:
-        """Test example ``i`` in words."""
-        return f"{i + 1}"
-
-    def tester(self) -> Any:
-        """The metric that makes the first of the scores of summed statistics."""
-        raise NotImplementedError
-
-
-class Use:
-    """What verbs ask of a model; a module with functions of these names will do, too.
-
-    ``report`` counts what readers leave out.
-    """
-
-    def answers(
-        self, args: argparse.Namespace, model: Any, console: Any, report: Any
-    ) -> Iterable[bytes]:
-        """What predict writes, piece by piece."""
-        raise NotImplementedError
-
-    def reasons(
-        self, args: argparse.Namespace, model: Any, console: Any, report: Any
-    ) -> Iterable[bytes]:
-        """What predict writes with ``--explain``; see `hopefear.cli.explain.told`."""
-        raise HopefearError(f"--explain: nothing explains models of the task {model.task}")
-
-    def evaluate(
-        self, args: argparse.Namespace, model: Any, console: Any, report: Any
-    ) -> dict[str, Any]:
-        """Scores of the model on ``--data``.
-
-        Also what tests of several models need, ``sample`` (a `Sample`), and, for ``--report``,
-        what a page shows, ``page`` (an `Evidence`).
-        """
-        raise NotImplementedError
-
-    def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
-        """Scores in words, and tables (title, heads, rows), for people; see `Evaluation`."""
-        flat = {k: v for k, v in scores.items() if isinstance(v, str | int | float)}
-        return {k: f"{v:.2f}" if isinstance(v, float) else v for k, v in flat.items()}, ()
-
-    def show_scores(self, console: Any, scores: Mapping[str, Any]) -> None:
-        """The scores for people."""
-        console.pairs(self.findings(scores)[0])
-
-    def model_facts(self, model: Any, top: int) -> dict[str, Any]:
-        """What inspect says of the model: ``features``, and ``top``, the heaviest of them."""
-        if not model.predictor.linear:
-            return {"features": model.features.size}
-        weights, features = model.weights, model.features
-        order = abs(weights).argsort(kind="stable")[::-1][:top].tolist()
-        rows = [(features.name(j), float(weights[j])) for j in order if weights[j] != 0.0]
-        return {"features": features.size, "top": rows}
-
-    def facts_in_words(self, facts: Mapping[str, Any]) -> dict[str, str | None]:
-        """Lines of inspect on what `model_facts` says."""
-        return {"features": f"{facts['features']:,}"}
-
-    def show_weights(self, console: Any, facts: Mapping[str, Any]) -> None:
-        """The heaviest features for people."""
-        from hopefear.cli.console import weights_table
-
-        weights_table(console, "features, heaviest", ["feature"], facts.get("top", ()))
-
-
 class Rehearsal(NamedTuple):
     """Commands on the tiny files of `warm_up`, after which no kernel is left to compile."""
 
@@ -278,6 +110,11 @@ class Surface:
     texts: ClassVar[tuple[str, ...]] = ()  # formats that predict reads besides those of the task
     outputs: ClassVar[Mapping[str, str]] = {}  # formats that predict writes, in words
     shares: ClassVar[tuple[str, ...]] = ()  # options of other tasks that models of this one take
+    no_parameters: ClassVar[tuple[str, ...]] = ()  # options of the task that are about files alone
+    jobs: ClassVar[int | None] = None  # threads that learn unless --jobs says; None is one a core
+    title: ClassVar[str] = "Learners compared"  # of the page that compares
+    unit: ClassVar[str] = "examples"  # what learners get wrong
+    notes: ClassVar[tuple[str, ...]] = ()  # below the table of scores, where they need words
     rehearsal: ClassVar[Rehearsal] = Rehearsal()
 
     def formats(self, verb: str) -> tuple[str, ...]:
@@ -321,12 +158,45 @@ class Surface:
             learner.check()
         return learner
 
-    # What verbs do; heavy, and so in modules beside.
+    # What is learned from. Heavy imports stand inside methods: help reads this file, too.
 
-    def read(self, args: argparse.Namespace, console: Any) -> Corpus:
-        """The data of ``--train``, as ``read`` of the module ``corpus`` beside has it."""
-        self.check_memory(args)
-        return importlib.import_module(f"{type(self).__module__}.corpus").read(args, console)
+    def examples(
+        self, which: str, args: argparse.Namespace, report: Any, prepared: Any = None
+    ) -> Any:
+        """Returns the examples of ``--train``, or of ``--dev`` or ``--test`` like those before.
+
+        ``report`` counts what readers leave out, at the latest when the examples are prepared.
+        """
+        raise NotImplementedError
+
+    def prepare(self, examples: Any, options: Mapping[str, Any]) -> Any:
+        """Returns the `Prepared` of examples, by the function ``prepare`` of the task."""
+        return named_object(TASKS[self.name].prepare or "")(examples, options)
+
+    def parameters(self, args: argparse.Namespace) -> dict[str, Any]:
+        """Returns the parameters of the estimator that the options of a command stand for.
+
+        An option has the name of its parameter, but for ``--seed``, ``--jobs``, ``-p``, and
+        ``--no-NAME``, which is False for the parameter NAME. Options that are about files and runs
+        stand for none.
+        """
+        from hopefear.cli.options import shards_of, threads
+
+        options: dict[str, Any] = {}
+        for name, value in vars(args).items():
+            if name in NO_PARAMETERS or name in self.no_parameters:
+                continue
+            if value is None and args.default_of(name) is None:
+                continue
+            if name.startswith("no_"):
+                options[name.removeprefix("no_")] = not value
+            else:
+                options[RENAMED.get(name, name)] = value
+        options["params"] = dict(options.get("params") or {})
+        options.setdefault("n_jobs", threads(self.jobs))
+        if hasattr(args, "shards"):
+            options["shards"] = shards_of(args)
+        return options
 
     def check_memory(self, args: argparse.Namespace) -> None:
         """HopefearError where memory clearly cannot hold ``--train``, before it is read."""
@@ -344,22 +214,116 @@ class Surface:
         check_fits(args.train, task.memory, remedy)
 
     def stream(self, args: argparse.Namespace, console: Any, report: Any) -> Any:
-        """The data of ``--train`` as it comes, as ``stream`` of the module ``streamed`` has it."""
-        module = importlib.import_module(f"{type(self).__module__}.streamed")
-        return module.stream(args, console, report)
+        """Returns the `Incoming` of ``--train`` as it comes."""
+        raise NotImplementedError
 
     def needs_all(self, args: argparse.Namespace) -> str | None:
-        """The first option given that needs all of the data, as the module ``streamed`` has it."""
-        return importlib.import_module(f"{type(self).__module__}.streamed").needs_all(args)
+        """Returns the first option given that needs all of the data."""
+        return None
+
+    # Words about data and training.
+
+    def scores(self, prepared: Any) -> tuple[Score, ...]:
+        """Returns what is shown of held-out data; the first decides who is best."""
+        raise NotImplementedError
+
+    def describe(self, prepared: Any) -> str:
+        """Returns one line about the data."""
+        sizes = ", ".join(f"{n:,} {name}" for name, n in prepared.sizes().items())
+        return f"{prepared.data.source}: {sizes}"
+
+    def facts(self, prepared: Any) -> dict[str, Any]:
+        """Returns what ``run.json`` says of the data."""
+        return {"digest": prepared.data.digest, **prepared.sizes()}
+
+    def settings(self, prepared: Any, args: argparse.Namespace) -> dict[str, Any]:
+        """Returns what else ``run.json`` says."""
+        return {}
+
+    def outcome(self, prepared: Any, trained: Any) -> dict[str, Any]:
+        """Returns what ``--json`` of train adds."""
+        return dict(prepared.sizes())
+
+    def summary(self, prepared: Any, result: Mapping[str, Any], trained: Any) -> dict[str, Any]:
+        """Returns what train says besides scores and sizes, in words."""
+        return {}
+
+    def comparator(self, prepared: Any, args: argparse.Namespace) -> Any:
+        """Returns the weights that theorems compare with; None for the average so far."""
+        return None
+
+    def tested_on(self, prepared: Any, test: Any) -> str:
+        """Returns what learners are tested on, in words."""
+        return f"tested on {len(test):,} {self.unit}"
+
+    def comparison(self, prepared: Any, test: Any) -> dict[str, Any]:
+        """Returns what ``--json`` of compare says of the data."""
+        return {**prepared.sizes(), f"test_{self.unit}": len(test)}
+
+    def each_by(self, prepared: Any) -> tuple[str, bool]:
+        """Returns the score of the tester for single examples, and whether more is better."""
+        score = self.scores(prepared)[0]
+        return score.name, score.higher
+
+    def shown(self, prepared: Any, test: Any, i: int) -> str:
+        """Returns test example ``i`` in words."""
+        return f"{i + 1}"
+
+    # What is asked of models; ``report`` counts what readers leave out.
+
+    def answers(
+        self, args: argparse.Namespace, model: Any, console: Any, report: Any
+    ) -> Iterable[bytes]:
+        """Gives what predict writes, piece by piece."""
+        raise NotImplementedError
+
+    def reasons(
+        self, args: argparse.Namespace, model: Any, console: Any, report: Any
+    ) -> Iterable[bytes]:
+        """Gives what predict writes with ``--explain``; see `hopefear.cli.explain.told`."""
+        raise HopefearError(f"--explain: nothing explains models of the task {model.task}")
 
     def explain(self, args: argparse.Namespace, model: Any, console: Any) -> bool:
-        """Say why an answer is what it is, where inspect is asked for that; whether it was."""
+        """Says why an answer is what it is, where inspect is asked for that; whether it was."""
         return False
 
-    @property
-    def use(self) -> Any:
-        """The `Use` of its models, as the module ``use`` beside has it."""
-        return importlib.import_module(f"{type(self).__module__}.use")
+    def evaluate(
+        self, args: argparse.Namespace, model: Any, console: Any, report: Any
+    ) -> dict[str, Any]:
+        """Returns scores of the model on ``--data``.
+
+        Also what tests of several models need, ``sample`` (a `Sample`), and, for ``--report``,
+        what a page shows, ``page`` (an `Evidence`).
+        """
+        raise NotImplementedError
+
+    def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
+        """Returns scores in words, and tables (title, heads, rows), for people."""
+        flat = {k: v for k, v in scores.items() if isinstance(v, str | int | float)}
+        return {k: f"{v:.2f}" if isinstance(v, float) else v for k, v in flat.items()}, ()
+
+    def show_scores(self, console: Any, scores: Mapping[str, Any]) -> None:
+        """Shows the scores to people."""
+        console.pairs(self.findings(scores)[0])
+
+    def model_facts(self, model: Any, top: int) -> dict[str, Any]:
+        """Returns what inspect says of the model: ``features``, and ``top``, the heaviest."""
+        if not model.predictor.linear:
+            return {"features": model.features.size}
+        weights, features = model.weights, model.features
+        order = abs(weights).argsort(kind="stable")[::-1][:top].tolist()
+        rows = [(features.name(j), float(weights[j])) for j in order if weights[j] != 0.0]
+        return {"features": features.size, "top": rows}
+
+    def facts_in_words(self, facts: Mapping[str, Any]) -> dict[str, str | None]:
+        """Returns lines of inspect on what `model_facts` says."""
+        return {"features": f"{facts['features']:,}"}
+
+    def show_weights(self, console: Any, facts: Mapping[str, Any]) -> None:
+        """Shows the heaviest features to people."""
+        from hopefear.cli.console import weights_table
+
+        weights_table(console, "features, heaviest", ["feature"], facts.get("top", ()))
 
 
 def task_names() -> tuple[str, ...]:

@@ -12,9 +12,16 @@ from dataclasses import replace
 from typing import Any
 
 from hopefear.cli import options, streaming
-from hopefear.cli.console import Console, check_folder, check_output, print_json, scored
+from hopefear.cli.console import (
+    Console,
+    check_folder,
+    check_output,
+    print_json,
+    scored,
+    tell_skipped,
+)
 from hopefear.cli.guard import write_out
-from hopefear.cli.surface import Corpus, Surface, surface_of
+from hopefear.cli.surface import Surface, surface_of
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS
 
@@ -67,42 +74,71 @@ def run(args: argparse.Namespace) -> int:
     options.check_networks(args, [args.learner])
     args.param = list(options.with_network(args, args.learner, dict(args.param)).items())
     learner = surface.build(args.learner, dict(args.param), args)
+    parameters = surface.parameters(args)
     console, started = Console(args.quiet), time.perf_counter()
     if streaming.wanted(args, surface, learner, console.say):
-        return streaming.run(args, surface)
+        return streaming.run(args, surface, parameters)
     from hopefear.cli.progress import announced
     from hopefear.training.checkpoints import InterruptedTrainingError
 
     with announced(console, "this data and learner") as compiling:
-        corpus = surface.read(args, console)
-        console.say(f"{corpus.describe()}, read in {time.perf_counter() - started:.1f} s")
-        for remark in corpus.remarks:
-            console.say(remark)
-        dev = None if args.dev is None else corpus.held_out("dev", args, console)
+        prepared, skipped = read_train(args, surface, parameters, console)
+        took = f"read in {time.perf_counter() - started:.1f} s"
+        console.say(f"{surface.describe(prepared)}, {took}")
+        for message in prepared.messages:
+            console.say(message)
+        dev = None if args.dev is None else held_out("dev", args, surface, prepared, console)
         try:
-            trained, last = _train(args, console, corpus, dev, learner)
-            rival = None if dev is None else corpus.rival(args)
+            trained, last = _train(args, surface, prepared, parameters, dev, console)
+            rival = None if dev is None else prepared.rival()
             if rival is not None:
-                console.say(rival.describe())
-                theirs = _train(_beside(args), console, rival, rival.encoded(dev), learner)
-                fits = trained.fit, theirs[0].fit
-                if _does_as_well(args, console, corpus.metric, *fits):
-                    corpus, (trained, last) = rival, theirs
+                console.say(surface.describe(rival))
+                theirs = held_out("dev", args, surface, rival, console)
+                second = _train(_beside(args), surface, rival, parameters, theirs, console)
+                if _does_as_well(prepared.stop_on, trained.fit, second[0].fit, console):
+                    prepared, (trained, last) = rival, second
         except InterruptedTrainingError as error:
             remedy = "" if args.checkpoint else "; use --checkpoint DIR to be able to go on"
             raise InterruptedTrainingError(f"{error}{remedy}", error.signum) from None
-    more = {"reading": corpus.reading, "config": args.settings or None}
-    about = {**trained.model.about, **{k: v for k, v in more.items() if v is not None}}
-    model = replace(trained.model, about=about)
-    save(args, model)
+    if args.settings:
+        about = {**trained.model.about, "config": args.settings}
+        trained = replace(trained, model=replace(trained.model, about=about))
+    save(args, trained.model)
+    theory = {"theory": last["theory"]} if "theory" in last else {}
     result = {
         **outcome(args, trained, time.perf_counter() - started),
-        **corpus.outcome(trained, last),
+        "skipped": skipped,
+        **surface.outcome(prepared, trained),
+        **theory,
     }
-    _summary(console, corpus, result, trained, compiling.seconds)
+    _summary(console, surface, prepared, result, trained, compiling.seconds)
     if args.json:
         print_json(result)
     return 0
+
+
+def read_train(
+    args: argparse.Namespace, surface: Surface, parameters: Mapping[str, Any], console: Console
+) -> tuple[Any, int]:
+    """Returns what ``--train`` holds, prepared, and the number of bad lines that were left out."""
+    from hopefear.data.files import ReadReport
+
+    report = ReadReport()
+    prepared = surface.prepare(surface.examples("train", args, report), parameters)
+    tell_skipped(report, console)
+    return prepared, report.skipped
+
+
+def held_out(
+    which: str, args: argparse.Namespace, surface: Surface, prepared: Any, console: Console
+) -> Any:
+    """Returns the dataset of ``--dev`` or ``--test`` in the features of what is prepared."""
+    from hopefear.data.files import ReadReport
+
+    report = ReadReport()
+    data = prepared.held_out(surface.examples(which, args, report, prepared))
+    tell_skipped(report, console)
+    return data
 
 
 def _cache_option(group: argparse._ArgumentGroup, task: str) -> None:
@@ -136,55 +172,48 @@ def _check_cache(args: argparse.Namespace) -> None:
 
 
 def _train(
-    args: argparse.Namespace, console: Console, corpus: Corpus, dev: Any, learner: Any
+    args: argparse.Namespace,
+    surface: Surface,
+    prepared: Any,
+    parameters: Mapping[str, Any],
+    dev: Any,
+    console: Console,
 ) -> tuple[Any, dict[str, Any]]:
-    """The outcome of training, and the newest value of all that events told."""
+    """Returns the outcome of training, and the newest value of all that events told."""
     from hopefear.cli.progress import TrainingLines
-    from hopefear.tasks.base import train
+    from hopefear.tasks.prepare import Run, learn
     from hopefear.training.stopping import Stopping
 
-    task, last = corpus.task(args), dict[str, Any]()
+    task, last = prepared.task, dict[str, Any]()
     instrument = None
     if args.bounds:
-        instrument = options.of_papers("bounds", "--bounds")[0](corpus.comparator(args))
+        comparator = surface.comparator(prepared, args)
+        instrument = options.of_papers("bounds", "--bounds")[0](comparator)
+    learner = surface.build(args.learner, dict(args.param), args)
     own_epochs = getattr(learner, "max_iter", None) or getattr(learner, "epochs", None)
-    most = args.epochs or own_epochs or task.usual_epochs(corpus.data)
-    own = getattr(args, "metric", None) if surface_of(args.task).metrics else None
-    stopping = None
-    if dev is not None:
-        stopping = Stopping(own or corpus.metric, args.patience)
-        stopping.check(task.score_names(corpus.data))  # before anything is written
-    with contextlib.ExitStack() as scope:
-        checkpoints = open_checkpoints(args, console)
-        settings = {
-            **run_settings(args, args.learner, corpus.facts()),
-            "epochs": most,
-            **corpus.settings(args),
-        }
-        log = scope.enter_context(run_folder(args, settings))
-        lines = scope.enter_context(TrainingLines(console, most, own or corpus.scores[0].name))
-        trained = train(
-            task,
-            corpus.data,
-            args.learner,
-            dict(args.param),
-            epochs=args.epochs,
-            seed=args.seed,
-            shuffle=not args.no_shuffle,
-            dev=dev,
-            stopping=stopping,
+    most = args.epochs or own_epochs or task.usual_epochs(prepared.data)
+    if dev is not None:  # before anything is written
+        Stopping(prepared.stop_on, args.patience).check(task.score_names(prepared.data))
+    checkpoints = open_checkpoints(args, console)
+    settings = {
+        **run_settings(args, args.learner, surface.facts(prepared)),
+        "epochs": most,
+        **surface.settings(prepared, args),
+    }
+    typed = args.metric if surface.metrics else None
+    shown = typed or surface.scores(prepared)[0].name
+    with run_folder(args, settings) as log, TrainingLines(console, most, shown) as lines:
+        run = Run(
             on_event=[*([] if log is None else [log]), last.update, lines],
             trace=log is not None,
             checkpoints=checkpoints,
             resume=args.resume,
             pieces=PIECES,
-            n_jobs=corpus.jobs,
-            calibrate=not getattr(args, "no_temperature", False),
             on_calibration=lines.calibrating,
             final=True,
-            shards=options.shards_of(args),
             instrument=instrument,
         )
+        trained = learn(prepared, parameters, dev, run)
         if log is not None:
             model = trained.model
             more = {"signature": model.signature, "parameters": model.about["parameters"]}
@@ -199,37 +228,37 @@ def _beside(args: argparse.Namespace) -> argparse.Namespace:
     return argparse.Namespace(**{**vars(args), **inside})
 
 
-def _does_as_well(args: argparse.Namespace, console: Console, metric: str, *fits: Any) -> bool:
+def _does_as_well(metric: str, first: Any, second: Any, console: Console) -> bool:
     """Whether the second of two trainings is as good as the first on ``--dev``; says so."""
     from hopefear.training.stopping import sign_of
 
-    name = getattr(args, "metric", None) or metric
-    all_columns, words = (fit.history[fit.best_epoch - 1]["dev"][name] for fit in fits)
-    is_enough = sign_of(name) * words >= sign_of(name) * all_columns
+    all_columns, words = (fit.history[fit.best_epoch - 1]["dev"][metric] for fit in (first, second))
+    is_enough = sign_of(metric) * words >= sign_of(metric) * all_columns
     console.say(
-        f"dev {name} {scored(name, all_columns)} with all columns, {scored(name, words)} with "
-        "words alone: " + ("words alone are" if is_enough else "all columns are") + " taken, and "
-        f"the model can{'' if is_enough else 'not'} tag text"
+        f"dev {metric} {scored(metric, all_columns)} with all columns, {scored(metric, words)} "
+        "with words alone: " + ("words alone are" if is_enough else "all columns are") + " taken, "
+        f"and the model can{'' if is_enough else 'not'} tag text"
     )
     return is_enough
 
 
 def _summary(
     console: Console,
-    corpus: Corpus,
+    surface: Surface,
+    prepared: Any,
     result: Mapping[str, Any],
     trained: Any,
     compiling: float,
 ) -> None:
     dev, place = result["dev"], f" (pass {result['best_epoch']} of {result['epochs']})"
     scores = {}
-    for score in corpus.scores if dev else ():
+    for score in surface.scores(prepared) if dev else ():
         scores[f"dev {score.title}"] = f"{scored(score.name, dev[score.name])}{score.unit}{place}"
         place = ""
     weights = f"{result['nnz']:,} non-zeros"
     if result["last_nnz"] != result["nnz"]:
         weights += f" (the last weights have {result['last_nnz']:,})"
-    error = f"{result['online_error']:.2f} % of {corpus.unit} in the last pass"
+    error = f"{result['online_error']:.2f} % of {surface.unit} in the last pass"
     if (counted := trained.fit.history[-1].get("counted", "wrong")) != "wrong":
         error += " (gold has at most half of the probability, or any loss)"
     console.say()
@@ -238,7 +267,8 @@ def _summary(
             **scores,
             f"{counted} while learning": error,
             "kept": weights,
-            **corpus.summary(result, trained),
+            **surface.summary(prepared, result, trained),
+            "theory": result["theory"]["says"] if "theory" in result else None,
             "time": time_taken(result["seconds"], compiling),
             "model": result["model"],
             "signature": result["signature"],

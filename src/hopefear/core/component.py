@@ -93,7 +93,8 @@ def required(method: Callable[..., Any]) -> Callable[..., Any]:
 def interface(cls: T) -> T:
     """Makes every public method of ``cls`` callable on its components inside kernels.
 
-    Method bodies in the interface are defaults. One method name has one signature, library-wide.
+    Method bodies in the interface are defaults, and so are its constants, which only Python reads.
+    One method name has one signature, library-wide.
     """
     for name, method in _methods(cls).items():
         if getattr(method, "__python_only__", False):
@@ -105,8 +106,10 @@ def interface(cls: T) -> T:
     return cls
 
 
-def component(*interfaces: type) -> Callable[[T], T]:
+def component(*interfaces: type, **constants: Any) -> Callable[[T], T]:
     """Checks a NamedTuple class against its interfaces, adds their defaults, coerces its fields.
+
+    ``constants`` are those of the interfaces that have other values here.
 
     ``SGD(1)`` and ``SGD(1.0)`` would be two types and compile twice, so numbers become what their
     annotation says.
@@ -114,8 +117,15 @@ def component(*interfaces: type) -> Callable[[T], T]:
 
     def decorate(cls: T) -> T:
         wanted_methods: dict[str, Callable[..., Any]] = {}
+        defaults: dict[str, Any] = {}
         for part in interfaces:
             wanted_methods |= _methods(part)
+            defaults |= _constants(part)
+        if unknown := constants.keys() - defaults:
+            raise TypeError(f"{cls.__name__}: no interface has the constants {sorted(unknown)}")
+        for name, value in (defaults | constants).items():
+            if name not in cls.__dict__:  # a property says it otherwise
+                setattr(cls, name, value)
         for name, method in wanted_methods.items():
             own = cls.__dict__.get(name)
             if own is None and getattr(method, "__required__", False):
@@ -299,6 +309,15 @@ def _methods(cls: type) -> dict[str, Callable[..., Any]]:
         name: value
         for name, value in vars(cls).items()
         if inspect.isfunction(value) and not name.startswith("_")
+    }
+
+
+def _constants(cls: type) -> dict[str, Any]:
+    """Returns what an interface says of its components by a value in place of a method."""
+    return {
+        name: value
+        for name, value in vars(cls).items()
+        if isinstance(value, bool | int | tuple | property) and not name.startswith("_")
     }
 
 

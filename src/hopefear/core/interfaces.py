@@ -85,7 +85,7 @@ class Cost:
 
     @python_only
     def needs(self):
-        """What a structure must offer for this cost: ``labels``, or the ``regret`` of lists."""
+        """What a structure must support for this cost: ``labels``, or the ``regret`` of lists."""
         return ()
 
     @python_only
@@ -159,43 +159,29 @@ class Structure:
     workspace that losses and rules hand back to it.
     """
 
-    @python_only
-    @required
-    def n_coordinates(self):
-        """Length of the weight vector."""
+    # Number of labels that outputs are made of; 0 where costs are not of labels.
+    n_labels = 0
 
     @python_only
     @required
-    def n_labels(self):
-        """Number of labels outputs are made of."""
+    def weight_blocks(self):
+        """Returns (first weight, features, weights a feature) of every block of the weights.
 
-    @python_only
-    def tables(self):
-        """(first coordinate, features, coordinates a feature) of every stretch of the weights.
-
-        In a stretch the coordinates of a feature lie side by side, one for each label.
+        The weights of a feature are neighbours, one for each label.
         """
-        return ((0, self.n_coordinates(), 1),)
 
     @python_only
-    def offers(self):
-        """Names of the searches beyond ``margin`` and ``argmax`` that this structure has."""
-        return ()
+    def why_unsupported(self, inference):
+        """Returns why one of ``INFERENCES`` is not supported, and what can be used instead.
 
-    @python_only
-    def lacks(self, search):
-        """Why a search is not offered, and what can be used instead; empty when nothing can."""
-        return ""
+        Empty where it is supported.
+        """
+        return "it finds the best output alone"
 
     @python_only
     @required
     def workspace(self, data, loss, dtype):
-        """A ``Workspace`` large enough for every example of ``data`` and what ``loss`` asks."""
-
-    @python_only
-    @required
-    def entries(self, data, order):
-        """At most how many coordinates the directions of these examples can touch, in all."""
+        """Returns a ``Workspace`` large enough for each example of ``data`` and for ``loss``."""
 
     def prefetch(self, x, near):
         """Prefetches what says where an example lies, which comes up later; if ``near``, itself."""
@@ -240,7 +226,7 @@ class Structure:
     def argmax(self, x, theta, y):
         """Leave the best output in ``y``; ties go to the lowest class."""
 
-    # Searches some structures offer (see ``offers``); a loss names those it needs.
+    # Inferences that some structures support (see ``INFERENCES``); a loss names those it needs.
 
     def seek(self, x, theta, cost, sign, y):
         """Leave in ``y`` the output of the highest score plus ``sign`` times cost.
@@ -322,19 +308,17 @@ class Loss:
     against its best rival. Others write ``subgradient``.
     """
 
+    # Names of parameters that mean something at infinity.
+    may_be_infinite: tuple[str, ...] = ()
+
     @python_only
     def fault(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
 
     @python_only
-    def may_be_infinite(self):
-        """Names of parameters that mean something at infinity: no limit, no auxiliary term."""
-        return ()
-
-    @python_only
     def needs(self):
-        """Names of the searches a structure must offer for this loss."""
+        """Names of the inferences that a structure must support for this loss."""
         return ()
 
     @python_only
@@ -384,15 +368,15 @@ class Loss:
 class Rule:
     """How far along a direction, and what each coordinate remembers."""
 
+    # Names of parameters that mean something at infinity: no limit, no auxiliary term.
+    may_be_infinite: tuple[str, ...] = ()
+    # States are sums over examples, so that those of parts of the data add up.
+    is_sum_over_examples = False
+
     @python_only
     def fault(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
-
-    @python_only
-    def may_be_infinite(self):
-        """Names of parameters that mean something at infinity: no limit, no auxiliary term."""
-        return ()
 
     @python_only
     def objection(self, loss, on):
@@ -423,16 +407,6 @@ class Rule:
 
     # How the states of shards merge, which began a round with one state and then learned from
     # different examples (see ``hopefear.training.shards``).
-
-    @python_only
-    def is_sum_over_examples(self):
-        """Whether states are sums over examples, so that those of parts of the data add up."""
-        return False
-
-    @python_only
-    def for_shards(self, shards):
-        """Returns the rule as each of so many shards uses it, whose epochs are shorter."""
-        return self
 
     @python_only
     def merged_clock(self, base, clocks, shares, t):
@@ -484,10 +458,35 @@ class Rule:
         return False
 
     def rebase(self, state, j):
-        """Rewrite coordinate ``j`` for a clock that starts again at scale 1."""
+        """Rewrite coordinate ``j`` for a clock of scale 1, on which drops are times the scale."""
 
-    def restart(self, clock):
-        """Start the clock again at scale 1, once every coordinate has been rebased."""
+
+# What structures may support beyond ``margin`` and ``argmax``:
+# cost        cost-augmented search, and costs of outputs
+# labels      costs are sums over labels
+# regret      costs are differences of what candidates cost
+# nbest       the k best outputs, and inner products of their differences from gold
+# expectation sums over all outputs
+# risk        expected costs
+# worst       the output of the highest cost
+# places      outputs have positions that mix with those of gold
+# heads       positions have heads
+# bounded     an update touches no more weights than an example has features, whatever the loss
+INFERENCES = (
+    *("cost", "labels", "regret", "nbest", "expectation", "risk", "worst", "places", "heads"),
+    "bounded",
+)
+
+
+def inferences_of(structure: Any) -> frozenset[str]:
+    """Returns the names of the inferences that a structure supports."""
+    return frozenset(name for name in INFERENCES if not structure.why_unsupported(name))
+
+
+def n_weights(structure: Any) -> int:
+    """Returns the length of the weight vector of a structure."""
+    start, features, width = structure.weight_blocks()[-1]
+    return start + features * width
 
 
 def same_shapes(memory: Any, fresh: Any) -> bool:
@@ -506,25 +505,20 @@ class Readout:
     ``Account``, and for a predictor of weights, ``linear``, or of votes, ``voted``.
     """
 
+    # Scores keep their size, so that fixed numbers may be added to them.
+    keeps_scale = True
+    # Every change of a weight is kept, so that no clock may start again.
+    needs_history = False
+
     @python_only
     def fault(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
 
     @python_only
-    def refusal(self, loss, offers):
-        """Why it cannot keep what a loss does on a structure that offers these; empty if it can."""
+    def refusal(self, loss, structure):
+        """Returns why it cannot keep what a loss does on a structure; empty if it can."""
         return ""
-
-    @python_only
-    def keeps_scale(self):
-        """Whether scores keep their size, so that fixed numbers may be added to them."""
-        return True
-
-    @python_only
-    def replays(self):
-        """Whether old lines must keep their meaning, so that no clock may start again."""
-        return False
 
     @python_only
     @required
@@ -533,7 +527,7 @@ class Readout:
 
     @python_only
     def with_room(self, memory, ticks, entries):
-        """The memory with space for so many more ticks and, in all, ``entries()`` touches."""
+        """Returns the memory with space for more ticks and, in all, ``entries`` touches."""
         return memory
 
     @python_only
@@ -570,10 +564,10 @@ class Readout:
         return trainer.linear(trainer.weights())
 
     def close(self, memory, clock):
-        """The predictor now ending gets its account closed, before coordinates move."""
+        """The predictor now ending gets its account closed, before coordinates move.
 
-    def now(self, memory):
-        """Three numbers that hold for a whole update, so that touches need not look them up."""
+        Returns three numbers that hold for the whole update, so that touches need not look them up.
+        """
         return 0.0, 0.0, 0.0
 
     def expect_touch(self, memory, j):
@@ -589,5 +583,5 @@ class Readout:
         """Whether no further tick fits before the books are settled."""
         return False
 
-    def settle(self, memory, now, j, m, r, f):
+    def settle(self, memory, j, m, r, f):
         """Credit coordinate ``j`` with all closed ticks, so that the books can start afresh."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hopefear import __version__
+from hopefear.core.interfaces import inferences_of
 from hopefear.errors import CombinationError
 
 
@@ -110,7 +111,7 @@ def check_part(part: Any) -> None:
     hopefear.errors.CombinationError: RDA: l1 must not be negative or NaN, but is -1.0
     """
     name = type(part).__name__
-    endless: tuple[str, ...] = getattr(part, "may_be_infinite", tuple)()
+    endless: tuple[str, ...] = getattr(part, "may_be_infinite", ())
     for key, value in part._asdict().items():
         if hasattr(value, "fault"):
             check_part(value)
@@ -128,16 +129,16 @@ def check_served(structure: Any, loss: Any) -> None:
     """Refuse a loss that asks for what a structure does not have."""
     shape = type(structure).__name__
     priced = loss.cost.n_priced() if hasattr(loss, "cost") else None
-    if priced not in (None, structure.n_labels()):
+    if priced not in (None, structure.n_labels):
         raise CombinationError(
             f"{type(loss).__name__} has prices for {priced} labels, the structure "
-            f"{shape} has {structure.n_labels()}; give a price for every pair"
+            f"{shape} has {structure.n_labels}; give a price for every pair"
         )
-    if missing := sorted(set(loss.needs()) - set(structure.offers())):
-        reason = structure.lacks(missing[-1])  # risk asks for more than expectation
+    if missing := sorted(set(loss.needs()) - inferences_of(structure)):
+        reason = structure.why_unsupported(missing[-1])  # risk asks for more than expectation
         raise CombinationError(
-            f"the loss {describe(loss)} needs {', '.join(missing)}, which {shape} does not offer"
-            f"{reason and f': {reason}'}"
+            f"the loss {describe(loss)} needs {', '.join(missing)}, which {shape} does not offer: "
+            f"{reason}"
         )
 
 

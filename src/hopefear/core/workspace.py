@@ -22,11 +22,17 @@ class Workspace(NamedTuple):
     """Scratch space of a training kernel, allocated once."""
 
     theta: Any  # scores of parts, and what searching them needs
-    mu: Any  # signed weights on parts
+    mu: Any  # gradient with respect to the scores
     y: np.ndarray  # an output
-    loss: np.ndarray  # loss of the present example
-    gap: np.ndarray  # its margin
-    pad: Any  # what the loss writes on
+    loss: np.ndarray  # float64[1]: loss of the present example
+    gap: np.ndarray  # float64[1]: its margin
+    pad: Any  # scratch space of the loss
+    max_nnz: int  # most weights that the gradient of one example has, k-best losses apart
+
+
+def new_workspace(theta: Any, mu: Any, y: np.ndarray, loss: Any, max_nnz: int) -> Workspace:
+    """Returns a workspace for ``loss``; ``y`` is an output of the largest size."""
+    return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), loss.notes(y.size), int(max_nnz))
 
 
 @component(Weights)

@@ -17,7 +17,8 @@ from hopefear.data.labels import sort_classes
 from hopefear.data.sources import Source
 from hopefear.data.sparse import SparseDataset
 from hopefear.data.svmlight import iter_svmlight, read_svmlight
-from hopefear.data.tables import (
+from hopefear.data.text import iter_text, read_text
+from hopefear.data.text_formats import (
     PREFIX,
     Columns,
     Rewritten,
@@ -32,7 +33,6 @@ from hopefear.data.tables import (
     json_lines,
     json_wanted,
 )
-from hopefear.data.text import iter_text, read_text
 from hopefear.data.vowpal import iter_vowpal, read_vowpal
 from hopefear.errors import HopefearError
 from hopefear.features import FeatureMap

@@ -16,7 +16,7 @@ from hopefear.core.checks import check_fraction, check_not_negative
 from hopefear.core.component import kernel
 from hopefear.data.blocks import Spans, span
 from hopefear.data.labels import class_codes, classes_of
-from hopefear.data.numbers import LARGEST
+from hopefear.data.parse_numbers import LARGEST
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, IdentityFeatures, NamedFeatures
 

@@ -24,7 +24,7 @@ from hopefear.data.files import (
     require_rows,
 )
 from hopefear.data.labels import class_name, distinct, number_codes
-from hopefear.data.numbers import (
+from hopefear.data.parse_numbers import (
     LARGEST,
     WHOLE_POWERS,
     behind_line,

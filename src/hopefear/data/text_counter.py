@@ -33,7 +33,7 @@ from hopefear.data.sparse import (
     drop_unknown,
     sort_count_rows,
 )
-from hopefear.data.tables import Rewritten
+from hopefear.data.text_formats import Rewritten
 from hopefear.data.text_kernel import (
     DONE,
     EXPECTED,

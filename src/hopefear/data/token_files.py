@@ -21,7 +21,7 @@ from hopefear.core.arrays import Texts
 from hopefear.core.hashing import StringTable
 from hopefear.data.conllu import declaration, declared_names, parse_conllu
 from hopefear.data.files import ReadReport, check_on_error, count_lines
-from hopefear.data.numbers import find_words
+from hopefear.data.parse_numbers import find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.sources import BOM, Source, load, utf8_wanted
 from hopefear.data.token_objects import begins_with_object, parse_objects

@@ -10,10 +10,10 @@ import numpy as np
 
 from hopefear.data.files import ReadReport, check_on_error, read_blocks, require_rows
 from hopefear.data.labels import sort_classes
-from hopefear.data.numbers import LARGEST
+from hopefear.data.parse_numbers import LARGEST
 from hopefear.data.sources import utf8_wanted
 from hopefear.data.sparse import SparseDataset, SparseRows
-from hopefear.data.tables import class_label, input_error, unknown_label
+from hopefear.data.text_formats import class_label, input_error, unknown_label
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, NamedFeatures
 

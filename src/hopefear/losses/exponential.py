@@ -9,7 +9,7 @@ from hopefear.core.component import component
 from hopefear.core.interfaces import Loss
 
 
-@component(Loss)
+@component(Loss, may_be_infinite=("limit",))
 class Exponential(NamedTuple):
     """Penalty that grows without bound for confident mistakes.
 
@@ -28,9 +28,6 @@ class Exponential(NamedTuple):
     """
 
     limit: float = 8.0
-
-    def may_be_infinite(self):
-        return ("limit",)
 
     def value(self, z):
         capped = max(z, -self.limit)

@@ -15,7 +15,7 @@ import numpy as np
 
 from hopefear.core.arrays import frozen_as
 from hopefear.core.component import component, kernel
-from hopefear.core.interfaces import Row, Structure
+from hopefear.core.interfaces import Row, Structure, n_weights
 from hopefear.core.parallel import parallel
 from hopefear.core.workspace import Example, Plain
 from hopefear.data.lists.dataset import DTYPES as LIST_TYPES
@@ -319,7 +319,7 @@ def tree_batch(
     pace = lane // STEP
     rows = cells * pace if labels > 1 else 0
     tree = Tree.new(ArcScores(plain, rows, side, pace, **at), labels, search)
-    weights = np.zeros(tree.n_coordinates(), scores.arcs.dtype)
+    weights = np.zeros(n_weights(tree), scores.arcs.dtype)
 
     def views(own: np.ndarray, tables: np.ndarray) -> list[np.ndarray]:
         square, cube = (n, side, side), (n, side, side, side)

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from hopefear.core.arrays import stretches
+from hopefear.core.interfaces import n_weights
 from hopefear.errors import HopefearError
 from hopefear.neural.encoders import Noise, TokenEncoder, encoder_spec
 from hopefear.neural.inputs import Inputs, InputTable, padded_places
@@ -51,7 +52,7 @@ class ScoreNetwork(nn.Module):
         """The spec for data of a structure."""
         return {
             "head": learner.head,
-            "coordinates": structure.n_coordinates(),
+            "coordinates": n_weights(structure),
             **encoder_spec(learner, data.features),
         }
 

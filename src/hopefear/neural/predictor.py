@@ -69,6 +69,7 @@ class NetworkPredictor:
         same = list(sizes.items()) == list(families.items())
         return "" if same else "the network reads other ids than the features give"
 
+    @property
     def keeps_scale(self) -> bool:
         """Whether scores keep their size."""
         return True

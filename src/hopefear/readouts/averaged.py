@@ -66,8 +66,6 @@ class Averaged(NamedTuple):
     def close(self, memory, clock):
         close_tick(memory, clock, memory.lived[0])
         memory.lived[0] = 0.0
-
-    def now(self, memory):
         return totals_now(memory)
 
     def expect_touch(self, memory, j):
@@ -83,5 +81,5 @@ class Averaged(NamedTuple):
     def full(self, memory):
         return memory.closed[0] == memory.drop.size
 
-    def settle(self, memory, now, j, m, r, f):
-        settle_line(memory, now, j, m, r, f)
+    def settle(self, memory, j, m, r, f):
+        settle_line(memory, totals_now(memory), j, m, r, f)

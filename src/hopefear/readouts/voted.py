@@ -22,7 +22,7 @@ class Votes(NamedTuple):
     lived: np.ndarray  # float64[1]: c of the present predictor
 
 
-@component(Readout)
+@component(Readout, keeps_scale=False, needs_history=True)
 class Voted(NamedTuple):
     """Majority vote, each predictor counting as often as it survived an example.
 
@@ -42,22 +42,17 @@ class Voted(NamedTuple):
 
     unused: int = 0  # a compiled part needs a field
 
-    def refusal(self, loss, offers):
+    def refusal(self, loss, structure):
         # There is room for updates between gold and one other output, and mixtures of the two;
         # others would not fit, but where every update touches few coordinates.
         several = loss.depth() > 1 and "places" not in loss.needs()
-        if "bounded" in offers or not (several or "expectation" in loss.needs()):
+        bounded = not structure.why_unsupported("bounded")
+        if bounded or not (several or "expectation" in loss.needs()):
             return ""
         return (
             "its updates are between more than two outputs, and votes keep every one; use "
             "readout=averaged, or the loss perceptron or hinge"
         )
-
-    def keeps_scale(self):
-        return False
-
-    def replays(self):
-        return True
 
     def init_memory(self, n, window):
         return Votes(
@@ -72,7 +67,7 @@ class Voted(NamedTuple):
 
     def with_room(self, memory, ticks, entries):
         need_ticks = int(memory.counts[0]) + ticks
-        need_entries = int(memory.counts[1]) + entries()
+        need_entries = int(memory.counts[1]) + entries
         return memory._replace(
             survived=_grown(memory.survived, need_ticks),
             drops=_grown(memory.drops, need_ticks),
@@ -113,6 +108,7 @@ class Voted(NamedTuple):
         memory.ends[k + 1] = memory.counts[1]
         memory.counts[0] = k + 1
         memory.lived[0] = 0.0
+        return 0.0, 0.0, 0.0
 
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         entry = memory.counts[1]

@@ -1,8 +1,8 @@
 """Pages people read: tables and plots in one HTML file that needs nothing else."""
 
 from hopefear.report.arcs import ArcDiagram, text_tree
-from hopefear.report.cases import Case, Cases, Judgement, contests
 from hopefear.report.comparison import Comparison
+from hopefear.report.error_examples import Case, Cases, Judgement, contests
 from hopefear.report.evaluation import Evaluation, Findings
 from hopefear.report.examples import BracketedText, ChangedText, MarkedText, Rival, WeighedText
 from hopefear.report.page import Page

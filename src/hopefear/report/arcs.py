@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hopefear.errors import HopefearError
-from hopefear.report.looks import colour, escape, text_width
 from hopefear.report.plot import FONT, INK, MUTED, PAPER
+from hopefear.report.theme import colour, escape, text_width
 
 WORD, SMALL = 15.0, 11.5  # sizes of letters
 STEP, CORNER, SLOT = 21.0, 9.0, 7.0  # between levels of arcs, of their corners, between their feet

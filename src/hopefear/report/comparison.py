@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopefear.report.cases import Contests
+from hopefear.report.error_examples import Contests
 from hopefear.report.evaluation import (
     BARS,
     Evaluation,

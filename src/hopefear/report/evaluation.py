@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hopefear.report.cases import Cases, Judgement
+from hopefear.report.error_examples import Cases, Judgement
 from hopefear.report.page import Page
 from hopefear.report.plot import Plot
 

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple, Protocol
 
 from hopefear.report.arcs import ArcDiagram, text_tree
-from hopefear.report.looks import LIGHT, escape
+from hopefear.report.theme import LIGHT, escape
 
 Span = tuple[int, int, str]  # first word, word behind the last, label
 _TERMINAL = (32, 34, 35, 36, 33, 31)  # green, blue, magenta, cyan, yellow, red

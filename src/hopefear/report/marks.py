@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.report.axes import Axis, number, transform
-from hopefear.report.looks import colour, escape, marker
+from hopefear.report.theme import colour, escape, marker
 
 
 class Series(NamedTuple):

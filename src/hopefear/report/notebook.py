@@ -8,8 +8,8 @@ from importlib.resources import files
 from typing import Any
 
 from hopefear.report.examples import Rival, nbest_html, reason_html, view_html, view_text
-from hopefear.report.looks import escape
 from hopefear.report.page import table, value_text
+from hopefear.report.theme import escape
 
 _HEAVIEST = 5
 

@@ -20,10 +20,10 @@ from typing import Literal
 
 from hopefear import __version__
 from hopefear.report.arcs import ArcDiagram
-from hopefear.report.cases import Cases
+from hopefear.report.error_examples import Cases
 from hopefear.report.examples import view_html
-from hopefear.report.looks import DARK, LIGHT, escape, inline, paragraphs
 from hopefear.report.plot import Plot
+from hopefear.report.theme import DARK, LIGHT, escape, inline, paragraphs
 
 Cell = object
 Best = Literal["max", "min"]

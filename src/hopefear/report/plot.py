@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from hopefear.report.axes import SCALES, Axis, number, span, tick_labels
-from hopefear.report.looks import escape, shorten, text_width, wrap
 from hopefear.report.marks import (
     KEPT_POINTS,
     Bars,
@@ -24,6 +23,7 @@ from hopefear.report.marks import (
     swatch,
     trace,
 )
+from hopefear.report.theme import escape, shorten, text_width, wrap
 
 
 def describe(plot: Plot) -> str:

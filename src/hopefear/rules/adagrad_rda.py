@@ -17,7 +17,8 @@ class AdaGradRDAState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+# Sums of directions and of their squares; ticks count them.
+@component(Rule, is_sum_over_examples=True)
 class AdaGradRDA(NamedTuple):
     """Dual averaging in which every coordinate has a rate of its own.
 
@@ -51,9 +52,6 @@ class AdaGradRDA(NamedTuple):
 
     def init(self, n, dtype):
         return AdaGradRDAState(np.zeros((n, 2), dtype), np.array([1.0, 0.0, self.rate]))
-
-    def is_sum_over_examples(self):
-        return True  # of directions and their squares, and ticks count them
 
     def to_sums(self, state, clock):
         m, root = state.cells.astype(np.float64).T

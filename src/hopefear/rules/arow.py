@@ -17,7 +17,8 @@ class AROWState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+# Examples add to 1 / variance and to w / variance: Gaussians multiply.
+@component(Rule, is_sum_over_examples=True)
 class AROW(NamedTuple):
     """Weights with a variance each: uncertain ones move far, settled ones little.
 
@@ -53,9 +54,6 @@ class AROW(NamedTuple):
 
     def init(self, n, dtype):
         return AROWState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
-
-    def is_sum_over_examples(self):
-        return True  # of what examples say in 1 / variance and w / variance: Gaussians multiply
 
     def to_sums(self, state, clock):
         precision = 1.0 / state.variance.astype(np.float64)

@@ -18,7 +18,8 @@ class ConfidenceState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+# Examples add to 1 / variance and to w / variance: Gaussians multiply.
+@component(Rule, is_sum_over_examples=True)
 class ConfidenceWeighted(NamedTuple):
     """The closest Gaussian over weights that gets the example right with a given probability.
 
@@ -60,9 +61,6 @@ class ConfidenceWeighted(NamedTuple):
 
     def init(self, n, dtype):
         return ConfidenceState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
-
-    def is_sum_over_examples(self):
-        return True  # of what examples say in 1 / variance and w / variance: Gaussians multiply
 
     def to_sums(self, state, clock):
         precision = 1.0 / state.variance.astype(np.float64)

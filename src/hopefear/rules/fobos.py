@@ -92,7 +92,3 @@ class FOBOS(NamedTuple):
 
     def rebase(self, state, j):
         state.m[j] *= state.clock[SCALE]
-
-    def restart(self, clock):
-        clock[DROP] *= clock[SCALE]
-        clock[SCALE] = 1.0

@@ -16,7 +16,7 @@ class PAState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+@component(Rule, may_be_infinite=("C",))
 class PassiveAggressive(NamedTuple):
     """The smallest change of the weights that satisfies the example.
 
@@ -44,9 +44,6 @@ class PassiveAggressive(NamedTuple):
 
     C: float = 1.0
     variant: int = 1
-
-    def may_be_infinite(self):
-        return ("C",)
 
     def fault(self):
         if self.variant not in (0, 1, 2):

@@ -17,7 +17,8 @@ class RDAState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+# Sums of directions; ticks count them.
+@component(Rule, may_be_infinite=("rate",), is_sum_over_examples=True)
 class RDA(NamedTuple):
     """The minimiser of everything seen so far, linearised, plus the regulariser.
 
@@ -46,9 +47,6 @@ class RDA(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
-    def may_be_infinite(self):
-        return ("rate",)
-
     def fault(self):
         if self.rate == math.inf and self.l2 == 0.0:
             return (
@@ -68,9 +66,6 @@ class RDA(NamedTuple):
 
     def init(self, n, dtype):
         return RDAState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))
-
-    def is_sum_over_examples(self):
-        return True  # of directions, and ticks count them
 
     def to_sums(self, state, clock):
         return (state.m.astype(np.float64),)

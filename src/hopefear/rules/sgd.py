@@ -72,9 +72,6 @@ class SGD(NamedTuple):
     def init(self, n, dtype):
         return SGDState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))
 
-    def for_shards(self, shards):
-        return self._replace(period=self.period / shards)
-
     def merged_clock(self, base, clocks, shares, t):
         rate = scheduled(self.rate, self.power, self.decay, self.period, t)
         return mixed_clock(clocks, shares, rate)
@@ -112,7 +109,3 @@ class SGD(NamedTuple):
 
     def rebase(self, state, j):
         state.m[j] *= state.clock[SCALE]
-
-    def restart(self, clock):
-        clock[DROP] *= clock[SCALE]
-        clock[SCALE] = 1.0

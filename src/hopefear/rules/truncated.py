@@ -36,7 +36,7 @@ class Truncated(NamedTuple):
         return shrink(self.m[j], 0.0 if self.free[j] else self.drop)
 
 
-@component(Rule)
+@component(Rule, may_be_infinite=("threshold",))
 class TruncatedGradient(NamedTuple):
     """A gradient step, and every K steps a pull of small weights towards zero.
 
@@ -76,9 +76,6 @@ class TruncatedGradient(NamedTuple):
     every: int = 10
     threshold: float = math.inf
     power: float = 0.0
-
-    def may_be_infinite(self):
-        return ("threshold",)
 
     def fault(self):
         if self.rate <= 0.0 or self.threshold <= 0.0:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component, helper, interface, python_only, required
 from hopefear.core.interfaces import Structure
-from hopefear.core.workspace import Workspace, prefetch_row
+from hopefear.core.workspace import new_workspace, prefetch_row
 
 
 @interface
@@ -38,12 +38,10 @@ class Classes:
         """Inner product of the parts of two classes."""
 
     @python_only
-    def offers(self):
-        return ("cost", "labels", "nbest", "expectation", "risk", "worst")
-
-    @python_only
-    def lacks(self, search):
-        if search in ("places", "heads"):
+    def why_unsupported(self, inference):
+        if inference in ("cost", "labels", "nbest", "expectation", "risk", "worst"):
+            return ""
+        if inference in ("places", "heads"):
             return (
                 "an output is one label, so that gold and a prediction mix to nothing new; use "
                 "the loss perceptron"
@@ -52,9 +50,11 @@ class Classes:
 
     @python_only
     def workspace(self, data, loss, dtype):
-        parts, y = self.n_parts(), np.zeros(1, np.int64)
-        theta = np.zeros(parts + 2 * self.n_labels())
-        return Workspace(theta, np.zeros(parts), y, np.zeros(1), np.zeros(1), loss.notes(1))
+        parts = self.n_parts()
+        theta = np.zeros(parts + 2 * self.n_labels)
+        # Gold and one other class; of two classes they have the weights in common.
+        max_nnz = min(2, parts) * (int(np.diff(data.indptr).max(initial=0)) + 1)
+        return new_workspace(theta, np.zeros(parts), np.zeros(1, np.int64), loss, max_nnz)
 
     def prefetch(self, x, near):
         prefetch_row(x, near)
@@ -190,7 +190,7 @@ def share_out(structure, theta, sharp, shares):
     return top
 
 
-@component(Structure, Classes)
+@component(Structure, Classes, n_labels=2)
 class Binary(NamedTuple):
     """Labels 0 and 1, read as -1 and +1; one weight per feature.
 
@@ -209,22 +209,15 @@ class Binary(NamedTuple):
     n_features: int
     bias: float = 0.0
 
-    def n_coordinates(self):
-        return self.n_features + (self.bias != 0.0)
+    def weight_blocks(self):
+        return ((0, self.n_features + (self.bias != 0.0), 1),)
 
     def n_parts(self):
         return 1
 
-    def n_labels(self):
-        return 2
-
-    def offers(self):
+    def why_unsupported(self, inference):
         # Whatever the loss, an update touches the features of a row once.
-        return ("cost", "labels", "nbest", "expectation", "risk", "worst", "bounded")
-
-    def entries(self, data, order):
-        sizes = data.indptr[order + 1] - data.indptr[order] + 1
-        return int(sizes.sum())
+        return "" if inference == "bounded" else Classes.why_unsupported(self, inference)
 
     def how_many(self):
         return 2
@@ -302,21 +295,15 @@ class Multiclass(NamedTuple):
     n_classes: int
     bias: float = 0.0
 
-    def n_coordinates(self):
-        return (self.n_features + (self.bias != 0.0)) * self.n_classes
+    @property
+    def n_labels(self):
+        return self.n_classes
 
-    def tables(self):
+    def weight_blocks(self):
         return ((0, self.n_features + (self.bias != 0.0), self.n_classes),)
 
     def n_parts(self):
         return self.n_classes
-
-    def n_labels(self):
-        return self.n_classes
-
-    def entries(self, data, order):
-        sizes = data.indptr[order + 1] - data.indptr[order] + 1
-        return 2 * int(sizes.sum())
 
     def how_many(self):
         return self.n_classes

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component, helper
 from hopefear.core.interfaces import UNRIVALLED, Structure
-from hopefear.core.workspace import Workspace
+from hopefear.core.workspace import new_workspace
 from hopefear.costs.given import Given
 
 
@@ -53,17 +53,13 @@ class NBest(NamedTuple):
     tied: bool = False
     pricing: Any = Given()
 
-    def n_coordinates(self):
-        return self.features
+    def weight_blocks(self):
+        return ((0, self.features, 1),)
 
-    def n_labels(self):
-        return 0
-
-    def offers(self):
-        return ("cost", "regret", "nbest", "expectation", "risk", "worst", "bounded")
-
-    def lacks(self, search):
-        if search in ("places", "heads"):
+    def why_unsupported(self, inference):
+        if inference in ("cost", "regret", "nbest", "expectation", "risk", "worst", "bounded"):
+            return ""
+        if inference in ("places", "heads"):
             return "a candidate is chosen as a whole; use the loss perceptron"
         return "candidates have costs and no labels; use the cost regret"
 
@@ -75,11 +71,7 @@ class NBest(NamedTuple):
             np.zeros(longest), np.zeros(most, dtype), np.zeros(longest), np.zeros((depth, 2), int)
         )
         mu = ListMu(np.zeros(longest), np.zeros(most, dtype))
-        y = np.zeros(2, np.int64)
-        return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), loss.notes(2))
-
-    def entries(self, data, order):
-        return int((data.scopes[order + 1] - data.scopes[order]).sum())
+        return new_workspace(theta, mu, np.zeros(2, np.int64), loss, most)
 
     def score(self, x, weights, theta):
         data, points, local = x.data, theta.points, theta.local

@@ -37,6 +37,9 @@ class TaskEntry:
     surface : str, optional
         ``module:name`` of its :class:`hopefear.cli.surface.Surface`; None where verbs that take a
         task do not take this one.
+    prepare : str, optional
+        ``module:function`` that prepares examples to be learned from; see
+        :mod:`hopefear.tasks.prepare`.
     estimator : str, optional
         ``module:class`` of the estimator that goes round a model, by its ``from_model``; None where
         there is none.
@@ -59,6 +62,7 @@ class TaskEntry:
     model: str | None = None
     formats: tuple[str, ...] = ()
     surface: str | None = None
+    prepare: str | None = None
     estimator: str | None = None
     contents: str | None = None
     service: str | None = None
@@ -79,8 +83,9 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.classify.model:Model",
         ("svmlight", "tsv", "csv", "json", "fasttext", "vw"),
         "hopefear.cli.classify:SURFACE",
+        "hopefear.tasks.classify.prepare:prepare",
         "hopefear.tasks.classify.estimator:Classifier",
-        "hopefear.data.reading:examples_in",
+        "hopefear.data.python_input:examples_in",
         "hopefear.tasks.classify.serving:ClassifyService",
         memory=0.5,
         larger_than_memory=True,
@@ -92,8 +97,9 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.tag.model:SequenceModel",
         ("columns", "conllu", "crfsuite", "json"),
         "hopefear.cli.tag:SURFACE",
+        "hopefear.tasks.tag.prepare:prepare",
         "hopefear.tasks.tag.estimator:Tagger",
-        "hopefear.data.reading:tokens_in",
+        "hopefear.data.python_input:tokens_in",
         "hopefear.tasks.tag.serving:TagService",
         memory=2.0,
         larger_than_memory=True,
@@ -105,8 +111,9 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.rerank.model:RerankModel",
         ("json", "ptb", "bllip", "moses"),
         "hopefear.cli.rerank:SURFACE",
+        "hopefear.tasks.rerank.prepare:prepare",
         "hopefear.tasks.rerank.estimator:Reranker",
-        "hopefear.data.reading:lists_in",
+        "hopefear.data.python_input:lists_in",
         "hopefear.tasks.rerank.serving:RerankService",
         memory=0.1,
     ),
@@ -117,8 +124,9 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.parse.model:ParseModel",
         ("conllu", "conllx", "columns"),
         "hopefear.cli.parse:SURFACE",
+        "hopefear.tasks.parse.prepare:prepare",
         "hopefear.tasks.parse.estimator:Parser",
-        "hopefear.data.reading:trees_in",
+        "hopefear.data.python_input:trees_in",
         "hopefear.tasks.parse.serving:ParseService",
         memory=2.0,
     ),

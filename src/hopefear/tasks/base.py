@@ -40,6 +40,7 @@ class Trained:
     model: Any
     learner: Any
     fit: Fit
+    stopping: Stopping | None = None
 
 
 class Explanation(NamedTuple):
@@ -406,7 +407,7 @@ def train(
     if split:
         about["shards"] = split
     model = task.model(data, structure, result.predictor, temperature, signature, about)
-    return Trained(model, learner, result)
+    return Trained(model, learner, result, stopping)
 
 
 def begin(
@@ -491,7 +492,7 @@ def best_of(log_likelihood: Callable[[float], float], tolerance: float = 1e-6) -
 
 def needs_temperature(learner: Any, predictor: Predictor) -> bool:
     """Whether scores must be scaled before they can pass for log probabilities."""
-    return predictor.keeps_scale() and not learner.loss.probabilistic()
+    return predictor.keeps_scale and not learner.loss.probabilistic()
 
 
 _NONE = type(None)

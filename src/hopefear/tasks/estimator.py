@@ -24,7 +24,9 @@ from hopefear.errors import HopefearError
 from hopefear.recipes import NetworkRecipe
 from hopefear.storage import untrusted
 from hopefear.tasks import recipe
-from hopefear.tasks.base import Task, needs_temperature, train
+from hopefear.tasks.answers import Answers, Question
+from hopefear.tasks.base import Task, Trained, needs_temperature, train
+from hopefear.tasks.prepare import Prepared, Run, learn
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.loop import Event, counts
 from hopefear.training.online import OnlineTrainer
@@ -97,6 +99,15 @@ class Estimator(BaseEstimator):
         """Whether the learner looks at all data before it moves."""
         return "max_iter" in recipe(self.learner, self._task).parameters()
 
+    def _options(self) -> dict[str, Any]:
+        """The parameters as :mod:`hopefear.tasks.prepare` takes them."""
+        return {
+            **super().get_params(deep=False),
+            "params": self._learner_params(),
+            "random_state": self._seed(),
+            "n_jobs": self._jobs(),
+        }
+
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
             return int(self.random_state)
@@ -115,8 +126,9 @@ class Estimator(BaseEstimator):
 class ModelEstimator(Estimator, Generic[M]):
     """An estimator that learns a model, from all data or from a stream.
 
-    A subclass names the class of its models, reads X and y, and answers. Its ``fit`` gives all data
-    to :meth:`_train`, its ``partial_fit`` some data to :meth:`_learn`; both then keep the model as
+    A subclass names the class of its models and the ``prepare`` of its task, reads Python objects
+    into the task's examples, and answers (:meth:`_answer`). Its ``fit`` gives all examples to
+    :meth:`train`, its ``partial_fit`` some of them to :meth:`_learn`; both then keep the model as
     ``_model``.
 
     Attributes
@@ -134,6 +146,7 @@ class ModelEstimator(Estimator, Generic[M]):
 
     _models: ClassVar[Any]  # the class of the models
     _kind: ClassVar[type[Task]]  # the class of the task
+    _prepare: ClassVar[Callable[[Any, Mapping[str, Any]], Prepared]]  # as a static method
     _model: M
     _trainer: Any = None  # what can go on learning
     _recent: Any = None  # learned from since the model was made
@@ -203,6 +216,72 @@ class ModelEstimator(Estimator, Generic[M]):
             own = {key: value for key, value in given.items() if key in usual}
             self._params = {**self._params, **own}
 
+    def train(self, examples: Any, dev: Any = None, run: Run | None = None) -> Trained:
+        """Learns from examples as the task prepares them, which ``fit`` makes of Python objects.
+
+        Parameters
+        ----------
+        examples : examples or dataset
+            What to learn from: columnar, as readers of files give it.
+        dev : examples or dataset, optional
+            Held-out examples; without them ``early_stopping`` holds out some.
+        run : Run, optional
+            What the run has beside the parameters; see :class:`hopefear.tasks.prepare.Run`.
+        """
+        options, run = self._options(), Run() if run is None else run
+        prepared = self._prepare(examples, options)
+        if dev is not None:
+            dev = prepared.held_out(dev)
+        elif options.get("early_stopping"):
+            fraction, seed = options["validation_fraction"], options["random_state"]
+            prepared, dev = prepared.split(fraction, seed)
+        run = replace(run, on_event=[*run.on_event, *self._listeners()])
+        trained = learn(prepared, options, dev, run)
+        self._take(trained)
+        self._model = trained.model
+        return trained
+
+    def _take(self, trained: Trained) -> None:
+        """Keep how training went, and what can go on learning."""
+        result, stopping = trained.fit, trained.stopping
+        self._trainer = result.trainer.detach() if isinstance(trained.learner, Learner) else None
+        self._recent = None
+        self.history_: list[Event] = result.history
+        self.n_iter_ = len(self.history_)
+        self.best_epoch_: int | None = result.best_epoch
+        over = stopping is not None and self.n_iter_ > 0 and stopping.is_over(self.n_iter_)
+        self.converged_ = bool(over or getattr(result, "converged", False))
+
+    def predict_records(
+        self, X: Any, *, n: int | None = None, proba: bool = False, **question: Any
+    ) -> list[dict[str, Any]]:
+        """Answers as plain dicts, with the keys of ``predict --output-format json`` and of HTTP.
+
+        Parameters
+        ----------
+        X : sequence
+            Inputs as for ``predict``.
+        n : int, optional
+            The n best outputs of every input; the best alone unless said.
+        proba : bool
+            All probabilities, not only those of what is answered.
+        **question
+            What else the task can be asked; see :class:`hopefear.tasks.answers.Question`.
+
+        Examples
+        --------
+        >>> from hopefear import Classifier
+        >>> model = Classifier("perceptron").fit(["good fun", "so bad"], ["hope", "fear"])
+        >>> [record["label"] for record in model.predict_records(["all good"])]
+        ['hope']
+        """
+        with as_value_errors():
+            return self._answer(X, Question(n, proba, **question)).as_dicts()
+
+    def _answer(self, X: Any, question: Question) -> Answers:
+        """Answers to Python objects."""
+        raise NotImplementedError
+
     def _train(self, task: Task, data: Any, dev: Any, stop_on: str, **options: Any) -> M:
         """Train on all data as the parameters say, and keep how it went.
 
@@ -234,14 +313,7 @@ class ModelEstimator(Estimator, Generic[M]):
             shards=self.shards,
             **options,
         )
-        result = trained.fit
-        self._trainer = result.trainer.detach() if isinstance(trained.learner, Learner) else None
-        self._recent = None
-        self.history_: list[Event] = result.history
-        self.n_iter_ = len(self.history_)
-        self.best_epoch_: int | None = result.best_epoch
-        over = stopping is not None and self.n_iter_ > 0 and stopping.is_over(self.n_iter_)
-        self.converged_ = bool(over or getattr(result, "converged", False))
+        self._take(trained)
         return trained.model
 
     def _learn(self, data: Any, trainer: Any) -> None:

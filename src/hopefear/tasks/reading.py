@@ -10,7 +10,7 @@ from typing import Any
 
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.input import MOSES
-from hopefear.data.reading import Contents
+from hopefear.data.python_input import Contents
 from hopefear.data.sources import Source
 from hopefear.data.token_files import has_attributes, named_tokens
 from hopefear.data.token_objects import begins_with_object

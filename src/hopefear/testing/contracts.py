@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import DROP, SCALE, Row, Rule, Structure
+from hopefear.core.interfaces import DROP, SCALE, Row, Rule, Structure, inferences_of, n_weights
 from hopefear.core.learner import Learner, describe
 from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.costs.hamming import Hamming
@@ -38,7 +38,7 @@ from hopefear.testing.worlds import (
     outputs_of,
     tiny_rows,
 )
-from hopefear.training.online import OnlineTrainer, read_last
+from hopefear.training.online import OnlineTrainer, read_last, restart_clock
 from hopefear.training.passes import Pieces
 
 # Parameters under which a part shows all it does: the defaults of many penalise nothing.
@@ -146,7 +146,7 @@ def check_structure(structure: Any, rows: Any = None, seed: int = 0) -> None:
     >>> check_structure(Multiclass(5, 3))
     """
     rows = tiny_rows(structure) if rows is None else rows
-    rng, n = np.random.default_rng(seed), structure.n_coordinates()
+    rng, n = np.random.default_rng(seed), n_weights(structure)
     examples = [outputs_of(structure, rows, i) for i in range(len(rows.weights))]
     depth = max((len(outputs.F) for outputs in examples), default=1)
     work = structure.workspace(rows, _Everything(depth), np.float64)  # one for all, as in training
@@ -162,9 +162,9 @@ class _Probe:
         self.structure, self.rows, self.i, self.w = structure, rows, i, world.w
         self.x, self.world, self.work = Example(rows, i), world, work
         self.name = f"{type(structure).__name__}, example {i}"
-        self.offers, self.any_tie = structure.offers(), world.outputs.any_tie
+        self.offers, self.any_tie = inferences_of(structure), world.outputs.any_tie
         self.costs: list[Any] = [Regret(0.7) if "regret" in self.offers else Hamming(0.7)]
-        if "labels" in self.offers and (labels := structure.n_labels()) > 1:
+        if "labels" in self.offers and (labels := structure.n_labels) > 1:
             prices = np.random.default_rng(5).uniform(0.0, 2.0, (labels, labels))
             np.fill_diagonal(prices, 0.0)
             # Trees have labels that are heads as well.
@@ -200,7 +200,6 @@ class _Probe:
 
     def check_directions(self) -> None:
         structure, world, x, mu = self.structure, self.world, self.x, self.work.mu
-        room = structure.entries(self.rows, np.array([self.i]))
         spread = np.linspace(0.5, 1.5, self.w.size)
         for k in range(len(world.F)):
             for merged in (False, True):
@@ -211,7 +210,8 @@ class _Probe:
             norm = structure.norm(x, mu, Plain(spread))
             _agree(norm, spread @ wanted**2, f"{self.name}: norm")
             entries = np.count_nonzero(wanted)
-            _demand(entries <= room, f"{self.name}: entries() says {room}, a direction {entries}")
+            room = self.work.max_nnz
+            _demand(entries <= room, f"{self.name}: max_nnz is {room}, a direction has {entries}")
         structure.clear(x, mu)
         for coef in (1.0, -0.25):
             structure.pull(x, self.write(len(world.F) - 1), coef, mu)
@@ -392,7 +392,7 @@ def _check_loss_on(
     name = f"{describe(loss)} on {type(structure).__name__}"
     ask = _Ask(loss, structure, rows)
     tolerance = 1e-5 if type(loss).__name__ == "NBestMIRA" else 1e-9  # solved by iteration
-    n, smooth = structure.n_coordinates(), 0
+    n, smooth = n_weights(structure), 0
     for i in range(len(rows.weights)):
         start, outputs, importance = np.zeros(n), outputs_of(structure, rows, i), rows.weights[i]
         if outputs.any_tie:  # formulas know one of those that tie
@@ -407,7 +407,7 @@ def _check_loss_on(
                 _demand(mistaken == wanted.mistaken, f"{name}: gap {gap} at example {i}")
             if gradient:
                 d = rng.normal(size=n)
-                smooth += _slope_agrees(lambda v, i=i: ask(i, v)[1], w, d, -(g @ d), name)
+                smooth += _slope_agrees(lambda v, i=i: ask(i, v)[1], w, d, -float(g @ d), name)
     _demand(smooth > 0 or not gradient, f"{name} is nowhere smooth; say gradient=False")
     _, value, _, g = ask.silenced()(0, np.zeros(n))
     _demand(value == 0.0 and not g.any(), f"{name}: an example of weight 0 has a force")
@@ -554,7 +554,7 @@ def _check_rebase(trainer: OnlineTrainer) -> None:
         return
     for j in range(trainer.n):
         rule.rebase(trainer.state, j)
-    rule.restart(trainer.state.clock)
+    restart_clock(trainer.state.clock)
     _agree(_weights(trainer), before, f"{describe(rule)}: weights change when the clock restarts")
 
 
@@ -620,7 +620,7 @@ def _check_readout_of(learner: Learner, kept: Callable[[np.ndarray], np.ndarray]
         _agree(found, kept(copies), f"{name}: weights of the predictor", 1e-6)
     if (average := readout.average(whole.memory, whole)) is not None:
         _demand(average.dtype == np.float64, f"{name}: the average must be float64")
-    if not readout.replays():
+    if not readout.needs_history:
         short.memory = readout.init_memory(short.n, 3)
     short.learn(rows, order)
     _same(short.predictor(), whole.predictor(), f"{name}: books settled early")

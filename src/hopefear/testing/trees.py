@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import ArcFeatures
+from hopefear.core.interfaces import ArcFeatures, n_weights
 from hopefear.core.workspace import Example
 from hopefear.data.tree_rows import TreeRows
 from hopefear.structures.chain.chain import Chain
@@ -113,7 +113,7 @@ def is_tree(heads: Sequence[int], crossing: bool, single: bool) -> bool:
 
 def tree_features(tree: Tree, x: Example, y: Sequence[int]) -> np.ndarray:
     """F(x, y), part after part as the class ``Tree`` says their coordinates lie."""
-    f, heads, made = np.zeros(tree.n_coordinates()), [0], tree.features
+    f, heads, made = np.zeros(n_weights(tree)), [0], tree.features
     pad = made.room(x.data)
     heads += [code // tree.labels for code in y]
     words = range(1, len(heads))

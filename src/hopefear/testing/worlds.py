@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.interfaces import Loss
+from hopefear.core.interfaces import Loss, n_weights
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.data.sequences import TokenRows
 from hopefear.data.sparse import SparseRows
@@ -43,6 +43,8 @@ class Outputs:
         Costs of all outputs, given a ``Cost``.
     fixed : array, optional
         What is added to scores, whatever the weights.
+    start : array, optional
+        Weights where learning begins: the structure adds them to those it is given.
     gold_last : bool
         Of outputs that tie searches find gold, and what is as good, last; else it has its place.
     predicts_last : bool
@@ -60,6 +62,7 @@ class Outputs:
     good: np.ndarray
     price: Callable[[Any], np.ndarray]
     fixed: np.ndarray | float = 0.0
+    start: np.ndarray | float = 0.0
     gold_last: bool = False
     predicts_last: bool = False
     places: int = 0
@@ -114,7 +117,8 @@ class World:
 
     def __init__(self, outputs: Outputs, w: np.ndarray, importance: float = 1.0) -> None:
         self.outputs, self.importance, self.F = outputs, importance, outputs.F
-        self.w, self.scores = w, outputs.F @ w + outputs.fixed
+        self.w = w + outputs.start
+        self.scores = outputs.F @ self.w + outputs.fixed
         self.rivals = ~outputs.good
         goods = np.flatnonzero(outputs.good)
         self.gold = int(goods[np.argmax(self.scores[goods])])
@@ -174,7 +178,7 @@ def class_outputs(structure: Any, rows: SparseRows, i: int) -> Outputs:
     for p in range(rows.indptr[i], rows.indptr[i + 1]):
         x[rows.indices[p]] += float(rows.values[p])
     x = np.append(x, structure.bias) if structure.bias else x
-    n, gold = structure.n_labels(), int(rows.labels[i])
+    n, gold = structure.n_labels, int(rows.labels[i])
     sides = np.array([[-0.5], [0.5]]) if isinstance(structure, Binary) else np.eye(n)
     return Outputs(
         [(c,) for c in range(n)],
@@ -216,7 +220,7 @@ def permitted(limits: Limits, width: int, first: int, y: Sequence[int]) -> bool:
 
 def chain_features(chain: Chain, rows: TokenRows, first: int, y: Sequence[int]) -> np.ndarray:
     """F(x, y), one coordinate after the other as the class ``Chain`` says they lie."""
-    W, features = chain.width, np.zeros(chain.n_coordinates())
+    W, features = chain.width, np.zeros(n_weights(chain))
     pairs = chain.attributes * W
     triples = pairs + (1 + chain.edge_attributes) * W * W
     for t, c in enumerate(y):
@@ -268,7 +272,7 @@ def list_outputs(structure: NBest, rows: ListRows, i: int) -> Outputs:
 def tiny_classes(structure: Any, seed: int = 0) -> SparseRows:
     """Twelve sparse rows, a few of them empty, with noisy linear labels."""
     rng = np.random.default_rng(seed)
-    n, d, classes = 12, structure.n_features, structure.n_labels()
+    n, d, classes = 12, structure.n_features, structure.n_labels
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)
     rows, columns = np.nonzero(X)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])

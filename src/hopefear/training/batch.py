@@ -12,7 +12,7 @@ import numpy as np
 from hopefear import __version__
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import component, kernel
-from hopefear.core.interfaces import Row
+from hopefear.core.interfaces import Row, n_weights
 from hopefear.core.learner import describe
 from hopefear.core.parallel import parallel
 from hopefear.core.workspace import Example, Plain
@@ -272,7 +272,7 @@ class LossObjective:
 
     def __init__(self, structure: Any, loss: Any, rows: Any, l2: float, n_jobs: int = 1) -> None:
         self.structure, self.rows, self.l2 = structure, rows, float(l2)
-        self.n = structure.n_coordinates()
+        self.n = n_weights(structure)
         self.loss, self.mistakes = 0.0, 0
         self._loss = loss
         values = getattr(rows, "indptr", None)

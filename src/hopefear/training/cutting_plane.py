@@ -9,6 +9,7 @@ import numpy as np
 
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import helper, kernel
+from hopefear.core.interfaces import n_weights
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import CombinationError, ModelError
 from hopefear.storage import array_of
@@ -247,7 +248,7 @@ class ManySlacks(PlaneTrainer):
     """Planes under the loss of each example."""
 
     def __init__(self, structure: Any, learner: Any, rows: Any, *more: Any) -> None:
-        self._row = new_gathered(structure.n_coordinates())
+        self._row = new_gathered(n_weights(structure))
         self._work = structure.workspace(rows, learner.loss, np.float64)
         super().__init__(structure, learner, rows, *more)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.component import helper, kernel
+from hopefear.core.interfaces import n_weights
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import ModelError
 from hopefear.storage import array_of
@@ -153,7 +154,7 @@ class Blocks:
 
     def __init__(self, structure: Any, loss: Any, rows: Any, l2: float) -> None:
         self.structure, self.loss, self.rows, self.l2 = structure, loss, rows, l2
-        n, self.n = rows.weights.size, structure.n_coordinates()
+        n, self.n = rows.weights.size, n_weights(structure)
         self.w, self.b = np.zeros(self.n), np.zeros(n)
         self.first, self.size = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.columns, self.entries = np.zeros(_ROOM, np.int64), np.zeros(_ROOM)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hopefear import storage
+from hopefear.core.interfaces import n_weights
 from hopefear.core.interrupts import interruptible
 from hopefear.errors import HopefearError, ModelError
 from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError
@@ -272,7 +273,7 @@ class Loop:
         self.progress = _progress_of(header["progress"], self.passes.n_pieces)
         best = {k.removeprefix("best."): a for k, a in arrays.items() if k.startswith("best.")}
         if best:
-            size = self.trainer.structure.n_coordinates()
+            size = n_weights(self.trainer.structure)
             self.best = self.trainer.restored(predictor_from_arrays(best, size))
             if not self.best.fits(size):
                 raise ModelError(f"the best predictor is not one of {size} coordinates")

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.averages import leave_line, start_afresh, totals_now
-from hopefear.core.component import component, kernel
-from hopefear.core.interfaces import Row
+from hopefear.core.component import component, helper, kernel
+from hopefear.core.interfaces import DROP, SCALE, Row, n_weights
 from hopefear.core.learner import Learner, check_served, describe
 from hopefear.core.memory import aligned, use_up, zeros
 from hopefear.core.workspace import Example, Workspace
@@ -33,6 +33,8 @@ FAR, NEAR = 12, 6
 # Ticks between two settlings: rare enough to cost nothing beside the examples, few enough to stay
 # small.
 _WINDOW = 1 << 16
+# Examples that memory is made for at a time, where every update is kept.
+_ROOM = 256
 # Coordinates whose books go back to the system together, once they are read for the last time.
 _USED_UP_AT_ONCE = 1 << 18
 
@@ -52,7 +54,7 @@ class Mover(NamedTuple):
     state: Any
     readout: Any
     memory: Any
-    books: tuple[Any, ...]  # readout.now
+    totals: tuple[Any, ...]  # of readout.close
     a: float
     b: float
 
@@ -67,7 +69,7 @@ class Mover(NamedTuple):
         m0, r0, f0 = self.rule.line(self.state, j)
         self.rule.move(self.state, j, g, self.a, self.b)
         m1, r1, f1 = self.rule.line(self.state, j)
-        self.readout.touch(self.memory, self.books, j, g, m0, r0, f0, m1, r1, f1)
+        self.readout.touch(self.memory, self.totals, j, g, m0, r0, f0, m1, r1, f1)
 
 
 @kernel(refcount=False)
@@ -95,7 +97,7 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
         counts[MISTAKES] += mistaken
         outcome[n] = MISTAKEN if mistaken else 0
         if always or (mistaken and forced):
-            readout.close(memory, state.clock)
+            totals = readout.close(memory, state.clock)
             if forced:
                 a, b = rule.stride(
                     structure,
@@ -106,8 +108,7 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
                     work.gap[0],
                     float(data.weights[order[n]]),
                 )
-                books = readout.now(memory)
-                row = Mover(rule, state, readout, memory, books, a, b)
+                row = Mover(rule, state, readout, memory, totals, a, b)
                 structure.scatter(x, work.mu, row)
                 counts[UPDATES] += 1
                 outcome[n] |= UPDATED
@@ -123,14 +124,20 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
 def settle(rule, readout, state, memory, n):
     """Credit every coordinate with the closed ticks; rebase lines when the clock is worn."""
     worn = rule.worn(state)
-    now = readout.now(memory)
     for j in range(n):
         m, r, f = rule.line(state, j)
-        readout.settle(memory, now, j, m, r, f)
+        readout.settle(memory, j, m, r, f)
         if worn:
             rule.rebase(state, j)
     if worn:
-        rule.restart(state.clock)
+        restart_clock(state.clock)
+
+
+@helper
+def restart_clock(clock):
+    """Starts a clock again at scale 1, once every coordinate has been rebased."""
+    clock[DROP] *= clock[SCALE]
+    clock[SCALE] = 1.0
 
 
 @kernel(refcount=False)
@@ -203,7 +210,7 @@ class OnlineTrainer(Trainer):
     def __init__(self, structure: Any, learner: Learner, dtype: Any = np.float32) -> None:
         _check_together(structure, learner)
         self.structure, self.learner = structure, learner
-        self.n = structure.n_coordinates()
+        self.n = n_weights(structure)
         self.state = new_state(learner.rule, self.n, dtype)
         self.memory = learner.readout.init_memory(self.n, max(_WINDOW, self.n // 64))
         self.restarts = 0  # of the rule's clock
@@ -220,12 +227,14 @@ class OnlineTrainer(Trainer):
         if data is not self._prepared_for:
             self._work = self.structure.workspace(data, learner.loss, self._dtype)
             self._prepared_for = data
-        done = 0
-        self.memory = learner.readout.with_room(
-            self.memory, order.size, lambda: self.structure.entries(data, order)
-        )
+        assert self._work is not None
+        done, step = 0, _ROOM if learner.readout.needs_history else order.size
         while done < order.size:
-            done += self.learn_some(data, order[done:], outcome[done:])
+            part = order[done : done + step]
+            self.memory = learner.readout.with_room(
+                self.memory, part.size, part.size * self._work.max_nnz
+            )
+            done += self.learn_some(data, part, outcome[done:])
             if self.tally.counts[BROKEN]:
                 self.tally.counts[BROKEN] = 0  # said once; other examples may still be learnt
                 raise DivergedError(
@@ -258,7 +267,7 @@ class OnlineTrainer(Trainer):
 
     def settle(self) -> None:
         """Bring the books up to date and empty them."""
-        if self.learner.readout.replays() and self.learner.rule.worn(self.state):
+        if self.learner.readout.needs_history and self.learner.rule.worn(self.state):
             raise HopefearError(
                 f"{describe(self.learner.rule)} forgets so fast that past predictors "
                 f"cannot be replayed; use a smaller l2 or rate, or readout=averaged"
@@ -387,7 +396,7 @@ def new_state(rule: Any, n: int, dtype: Any) -> Any:
 def _check_together(structure: Any, learner: Learner) -> None:
     """Refuse a learner that this structure cannot serve."""
     loss, readout = learner.loss, learner.readout
-    if reason := readout.refusal(loss, structure.offers()):
+    if reason := readout.refusal(loss, structure):
         kept = type(getattr(readout, "readout", readout)).__name__
         raise CombinationError(f"{type(loss).__name__} and {kept}: {reason}")
     check_served(structure, loss)

@@ -65,6 +65,7 @@ class LinearPredictor:
         """Whether its weights are those of ``n`` coordinates."""
         return self.size == n
 
+    @property
     def keeps_scale(self) -> bool:
         """Whether scores keep their size, so that fixed numbers may be added to them."""
         return True
@@ -131,6 +132,7 @@ class VotedPredictor:
         """Whether its coordinates are among ``n``."""
         return int(self.coordinates.max(initial=-1)) < n
 
+    @property
     def keeps_scale(self) -> bool:
         """Whether scores keep their size; votes know weights only up to a factor."""
         return False

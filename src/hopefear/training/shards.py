@@ -134,7 +134,7 @@ class Shards:
                 f"{type(rule).__name__} does not say how its states merge; write its methods "
                 "to_sums and from_sums, or learn without shards"
             )
-        if self.merge == "sum" and not rule.is_sum_over_examples():
+        if self.merge == "sum" and not rule.is_sum_over_examples:
             raise CombinationError(
                 f"merge=sum adds up states that are sums over examples, and those of "
                 f"{type(rule).__name__} are not; use mean-of-updated or mean, or the rule rda, "
@@ -479,7 +479,9 @@ class ShardedTrainer(Trainer):
     ) -> None:
         self.structure, self.learner = structure, learner
         self._shards, self._examples, self._dtype = shards, list(examples), dtype
-        rule = learner.rule.for_shards(len(examples))
+        rule = learner.rule
+        if "period" in rule._fields:  # an epoch of a shard is shorter
+            rule = rule._replace(period=rule.period / len(examples))
         self._common = OnlineTrainer(structure, replace(learner, rule=rule), dtype)
         self._pool = Threads() if shards.pool is None else shards.pool
         self._started = False
@@ -574,7 +576,7 @@ class ShardedTrainer(Trainer):
 
     def _drop_features(self, squares: np.ndarray, n: int) -> None:
         """Keeps the ``n`` features of the largest norms; all others start from nothing."""
-        blocks = self.structure.tables()
+        blocks = self.structure.weight_blocks()
         norms = [
             squares[start : start + count * width].reshape(count, width).sum(axis=1)
             for start, count, width in blocks

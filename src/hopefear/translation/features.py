@@ -25,9 +25,9 @@ from hopefear.data.lists.dataset import DatasetBuilder, ListDataset, fixed_score
 from hopefear.errors import HopefearError
 from hopefear.features.lists.numbering import Keyed, Numbered, joined, numbered, pruned, relative
 from hopefear.metrics.lists import ListMetric
-from hopefear.translation.derived import DERIVED, derived, needed
 from hopefear.translation.names import check_same
 from hopefear.translation.scoring import scores
+from hopefear.translation.text_features import DERIVED, derived, needed
 from hopefear.translation.weights import Weights
 
 GROUPS = ("dense", "sparse", "phrases")

@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from hopefear.data.moses.words import check_text
+from hopefear.data.moses.word_hashes import check_text
 from hopefear.data.sources import MAX_LINE_BYTES, open_bytes
 from hopefear.errors import HopefearError, InputError
 from hopefear.storage import check_plain, is_beside, read_small, write_atomically

@@ -16,11 +16,11 @@ from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import Names
 from hopefear.data.lists.objects import TRANSLATION, ListBuilder, densified
 from hopefear.data.moses.reading import read_moses
-from hopefear.data.moses.words import check_parallel, parallel_sentences, read_sentences
+from hopefear.data.moses.word_hashes import check_parallel, parallel_sentences, read_sentences
 from hopefear.data.sources import Source
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
-from hopefear.translation.derived import check_groups, derived
+from hopefear.translation.text_features import check_groups, derived
 from hopefear.translation.weights import Weights
 
 Path = str | os.PathLike[str]
@@ -65,7 +65,7 @@ def read(
         The sentences that were translated; with them phrase pairs are read too.
     derive : sequence of {"consensus", "ngrams"}
         Features to make from the words of candidates, which are kept then; see
-        :mod:`hopefear.translation.derived`.
+        :mod:`hopefear.translation.text_features`.
     layout : tuple of (str, int), optional
         The dense features of lists as JSON, as in :func:`lists_in_memory`; lists of Moses tell
         which they are.

@@ -23,7 +23,7 @@ import numpy as np
 from hopefear.core.interrupts import interruptible
 from hopefear.data.lists.candidates import CandidateLists, Layout
 from hopefear.data.moses.reading import read_moses
-from hopefear.data.moses.words import Sentences, parallel_sentences
+from hopefear.data.moses.word_hashes import Sentences, parallel_sentences
 from hopefear.data.sources import open_bytes
 from hopefear.errors import HopefearError, NewerFormatError
 from hopefear.metrics.lists import ListMetric

@@ -12,16 +12,16 @@ from hopefear.core.hashing import StringTable
 from hopefear.data.lists.candidates import CandidateLists, NamedEntries, packed
 from hopefear.data.lists.dataset import cheapest
 from hopefear.errors import HopefearError
-from hopefear.translation.derived import derived, needed
 from hopefear.translation.names import places
+from hopefear.translation.text_features import derived, needed
 from hopefear.translation.weights import Weights
 
 
 def scores(lists: CandidateLists, weights: Weights) -> np.ndarray:
     """Returns scores (float64) of all candidates; names that the weights lack count 0.
 
-    Features that words tell (:mod:`hopefear.translation.derived`) are made where the weights speak
-    of them and the lists have only the words.
+    Features of the text (:mod:`hopefear.translation.text_features`) are computed where the weights
+    name them and the lists lack them.
 
     Examples
     --------

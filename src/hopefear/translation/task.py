@@ -126,7 +126,7 @@ def tune(
         What gets weights: all that the lists have, unless said; without ``fixed`` the dense ones
         must be among them, if there are any. The last two are made from the
         words of candidates, and go with the dense and with the sparse ones: see
-        :mod:`hopefear.translation.derived`.
+        :mod:`hopefear.translation.text_features`.
     min_count : int
         Sparse features and phrase pairs that tell candidates apart in fewer lists are left out.
     dev : CandidateLists, optional

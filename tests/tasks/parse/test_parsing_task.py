@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hopefear.core.interfaces import n_weights
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.arcs.naming import Sentence
 from hopefear.features.arcs.templates import ArcTemplates
@@ -178,7 +179,7 @@ def test_a_dictionary_has_the_features_of_the_trees_and_no_others(order, tmp_pat
         assert sorted(kind.values()) == list(range(0, step * len(kind), step))
     assert features.size == len(names[0]) + len(names[1])
     model = train(data, "perceptron", epochs=3).model
-    assert model.structure().n_coordinates() < 500
+    assert n_weights(model.structure()) < 500
     model.save(tmp_path / "m")
     again = ParseModel.load(tmp_path / "m")
     np.testing.assert_array_equal(again.parse(bank)[0], model.parse(bank)[0])

@@ -48,14 +48,16 @@ class Observed(NamedTuple):
 
     readout: Any
 
-    def refusal(self, loss, offers):
-        return self.readout.refusal(loss, offers)
+    def refusal(self, loss, structure):
+        return self.readout.refusal(loss, structure)
 
+    @property
     def keeps_scale(self):
-        return self.readout.keeps_scale()
+        return self.readout.keeps_scale
 
-    def replays(self):
-        return self.readout.replays()
+    @property
+    def needs_history(self):
+        return self.readout.needs_history
 
     def init_memory(self, n, window):
         return Observation(
@@ -84,21 +86,18 @@ class Observed(NamedTuple):
         return self.readout.predictor(memory.kept, trainer)
 
     def close(self, memory, clock):
-        self.readout.close(memory.kept, clock)
+        kept = self.readout.close(memory.kept, clock)
         close_tick(memory.account, clock, 1.0)
         memory.squares[0] = 0.0
-
-    def now(self, memory):
-        return totals_now(memory.account)
+        return kept, totals_now(memory.account)
 
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
-        kept_now = self.readout.now(memory.kept)
-        self.readout.touch(memory.kept, kept_now, j, g, m0, r0, f0, m1, r1, f1)
+        self.readout.touch(memory.kept, now[0], j, g, m0, r0, f0, m1, r1, f1)
         memory.squares[0] += g * g
         memory.squares[1] = max(memory.squares[0], memory.squares[1])
         account = memory.account
-        left = leave_line(account, now, j, m0, r0, f0)
-        entered = enter_line(account, now, j, m1, r1, f1)
+        left = leave_line(account, now[1], j, m0, r0, f0)
+        entered = enter_line(account, now[1], j, m1, r1, f1)
         account.total[j] = (account.total[j] + left) - entered
         memory.absolute[0] += abs(left) - abs(entered)
 
@@ -108,6 +107,7 @@ class Observed(NamedTuple):
     def full(self, memory):
         return memory.account.closed[0] == memory.account.drop.size
 
-    def settle(self, memory, now, j, m, r, f):
-        self.readout.settle(memory.kept, self.readout.now(memory.kept), j, m, r, f)
-        memory.absolute[0] += abs(settle_line(memory.account, now, j, m, r, f))
+    def settle(self, memory, j, m, r, f):
+        self.readout.settle(memory.kept, j, m, r, f)
+        amount = settle_line(memory.account, totals_now(memory.account), j, m, r, f)
+        memory.absolute[0] += abs(amount)

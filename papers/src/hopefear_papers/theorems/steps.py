@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, kernel
-from hopefear.core.interfaces import Row
+from hopefear.core.interfaces import Row, inferences_of
 from hopefear.core.learner import Learner, describe, part_name
 from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.errors import CombinationError, HopefearError
@@ -172,7 +172,7 @@ class MeasuredMIRA(Stepwise):
     def look(self, data: Any, i: int, mistaken: bool) -> None:
         work, loss, structure = self._work, self.learner.loss, self.structure
         assert work is not None
-        room = max(1, structure.entries(data, np.array([i])))
+        room = max(1, work.max_nnz)
         row = Entries(np.zeros(room, np.int64), np.zeros(room), np.zeros(1, np.int64))
         value = float(work.loss[0])
         collect(structure, data, i, work.mu, row)
@@ -338,7 +338,7 @@ class MeasuredSAPO(Stepwise):
 
     def __init__(self, *parts: Any, **options: Any) -> None:
         super().__init__(*parts, **options)
-        if "expectation" not in self.structure.offers():
+        if "expectation" not in inferences_of(self.structure):
             raise CombinationError(
                 f"{type(self.structure).__name__} does not sum over all outputs, which SAPO's rest "
                 "is measured by; leave out the bounds"

@@ -19,6 +19,7 @@ import numpy as np
 
 from hopefear.core.averages import leave_line, totals_now
 from hopefear.core.component import kernel
+from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import describe
 from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.errors import CombinationError, HopefearError
@@ -353,9 +354,9 @@ def _checked(
     structure: Any, rows: Any, mistakes: np.ndarray, comparator: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     u = np.array(comparator, np.float64).ravel()
-    if u.size != structure.n_coordinates():
+    if u.size != n_weights(structure):
         raise HopefearError(
-            f"the comparator has {u.size} weights and the model {structure.n_coordinates()}; give "
+            f"the comparator has {u.size} weights and the model {n_weights(structure)}; give "
             f"one for each coordinate, intercepts last and the classes of a feature side by side"
         )
     if not np.isfinite(u).all():

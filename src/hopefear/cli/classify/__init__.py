@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from hopefear.cli import options
-from hopefear.cli.surface import Rehearsal, Surface, Words
+from hopefear.cli.old import OldSurface as Surface
+from hopefear.cli.surface import Rehearsal, Words
 
 _TRAIN = Words(
     """

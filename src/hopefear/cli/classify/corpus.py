@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from hopefear.cli.console import Console, tell_skipped
+from hopefear.cli.old import Corpus
 from hopefear.cli.options import threads
-from hopefear.cli.surface import Corpus, Score, load_model
+from hopefear.cli.surface import Score, load_model
 from hopefear.data.cache import sound_header, use_cache
 from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
 from hopefear.data.labels import check_classes
 from hopefear.data.sidecars import read_names, read_weights
 from hopefear.data.sparse import SparseDataset, norm_for
-from hopefear.data.tables import class_label
+from hopefear.data.text_formats import class_label
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.features.ngrams import PLAIN, WHOLE, settled

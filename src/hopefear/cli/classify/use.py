@@ -22,6 +22,7 @@ from hopefear.cli.console import (
 from hopefear.cli.explain import told
 from hopefear.cli.inspect import votes_of
 from hopefear.cli.surface import Sample, Score
+from hopefear.core.interfaces import n_weights
 from hopefear.data.files import ReadReport
 from hopefear.metrics import (
     Accuracy,
@@ -124,7 +125,7 @@ def _evidence(
     errors: np.ndarray,
     mistakes: list[Mistake],
 ) -> Evidence:
-    from hopefear.report.cases import Case, Judgement
+    from hopefear.report.error_examples import Case, Judgement
     from hopefear.report.evaluation import Evidence
     from hopefear.tasks.classify.cases import MOST, cases
 
@@ -269,7 +270,7 @@ def model_facts(model: Model, top: int) -> dict[str, Any]:
         "classes": list(model.classes),
         "features": model.features.size,
         "feature_kind": model.features.kind,
-        "coordinates": model.structure.n_coordinates(),
+        "coordinates": n_weights(model.structure),
         "intercept": model.structure.bias,
         "transform": dict(model.transform),
         "temperature": model.temperature,

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from hopefear.cli import options
-from hopefear.cli.surface import Rehearsal, Surface, Words
+from hopefear.cli.old import OldSurface
+from hopefear.cli.surface import Rehearsal, Words
 
 _TRAIN = Words(
     """
@@ -88,10 +89,11 @@ _REHEARSAL = Rehearsal(
 )
 
 
-class Parses(Surface):
+class Parses(OldSurface):
     """The task ``parse``."""
 
     name, noun = "parse", "trees"
+    title, unit = "Parsers compared", "sentences"
     rehearsal = _REHEARSAL
     words: ClassVar[Mapping[str, Words]] = {
         "train": _TRAIN,

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from hopefear.cli.console import Console, tell_skipped
+from hopefear.cli.old import Corpus
 from hopefear.cli.options import first_learner, threads
-from hopefear.cli.surface import Corpus, Score, load_model
+from hopefear.cli.surface import Score, load_model
 from hopefear.data.files import ReadReport
 from hopefear.data.tree_rows import TreeDataset
 from hopefear.data.treebank import Treebank, read_treebank

@@ -22,6 +22,7 @@ from hopefear.cli.explain import told, wanted_tokens
 from hopefear.cli.options import threads
 from hopefear.cli.parse.corpus import read_for, with_taggers
 from hopefear.cli.surface import Sample, Score
+from hopefear.core.interfaces import n_weights
 from hopefear.data.files import ReadReport
 from hopefear.data.token_stream import arriving_text
 from hopefear.data.treebank import Treebank, with_trees
@@ -234,7 +235,7 @@ def model_facts(model: ParseModel, top: int) -> dict[str, Any]:
         "single_root": model.kind.single,
         "temperature": model.temperature,
         "features": features.size,
-        "coordinates": model.structure().n_coordinates(),
+        "coordinates": n_weights(model.structure()),
         "columns": list(features.columns),
         "taggers": [] if model.taggers is None else model.taggers.describe(),
         "pruner": None if pruner is None else {**pruner.to_header(), "nnz": pruner.predictor.nnz},

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from hopefear.cli import options
-from hopefear.cli.surface import Rehearsal, Surface, Words
+from hopefear.cli.old import OldSurface
+from hopefear.cli.surface import Rehearsal, Words
 
 METRICS = ("bleu", "chrf", "ter", "wer", "edit", "f1", "parseval", "cost")
 _TRAIN = Words(
@@ -93,10 +94,12 @@ _REHEARSAL = Rehearsal(
 )
 
 
-class Lists(Surface):
+class Lists(OldSurface):
     """The task ``rerank``."""
 
     name, noun = "rerank", "lists"
+    title, unit = "Rerankers compared", "lists"
+    notes = ("oracle first: lists, in percent, where the choice is as cheap as the cheapest.",)
     rehearsal = _REHEARSAL
     words: ClassVar[Mapping[str, Words]] = {
         "train": _TRAIN,

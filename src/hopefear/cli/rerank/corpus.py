@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from hopefear.cli.console import Console, scored, tell_skipped
+from hopefear.cli.old import Corpus
 from hopefear.cli.options import threads
-from hopefear.cli.surface import Corpus, Score
+from hopefear.cli.surface import Score
 from hopefear.core.progress import counted
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, without_copies

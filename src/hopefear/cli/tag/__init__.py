@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from hopefear.cli import options
-from hopefear.cli.surface import Rehearsal, Surface, Words
+from hopefear.cli.old import OldSurface
+from hopefear.cli.surface import Rehearsal, Words
 
 _TRAIN = Words(
     """
@@ -88,10 +89,11 @@ _REHEARSAL = Rehearsal(
 )
 
 
-class Tags(Surface):
+class Tags(OldSurface):
     """The task ``tag``."""
 
     name, noun = "tag", "tags"
+    title, unit = "Taggers compared", "sentences"
     rehearsal = _REHEARSAL
     words: ClassVar[Mapping[str, Words]] = {
         "train": _TRAIN,

@@ -12,8 +12,9 @@ import numpy as np
 
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
+from hopefear.cli.old import Corpus
 from hopefear.cli.options import first_learner, threads
-from hopefear.cli.surface import Corpus, Score
+from hopefear.cli.surface import Score
 from hopefear.cli.tag.inputs import Text, read_text
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import (

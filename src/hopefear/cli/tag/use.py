@@ -25,6 +25,7 @@ from hopefear.cli.tag.answers import answers, reasons, span_confidences
 from hopefear.cli.tag.corpus import Schemes, collisions, mended, spelled, warn_of_strangers
 from hopefear.cli.tag.inputs import Text, how, read_for
 from hopefear.cli.tag.showing import words_of
+from hopefear.core.interfaces import n_weights
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import spans
 from hopefear.data.sequences import Column, SequenceDataset
@@ -280,7 +281,7 @@ def model_facts(model: SequenceModel, top: int) -> dict[str, Any]:
         "feature_set": header.get("source"),
         "templates": [text for text, *_ in header.get("templates", ())],
         "hash_collisions": collisions(features),
-        "coordinates": model.structure().n_coordinates(),
+        "coordinates": n_weights(model.structure()),
     }
     if hasattr(model.predictor, "layers"):
         layers = model.predictor.layers()

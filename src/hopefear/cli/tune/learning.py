@@ -23,11 +23,11 @@ from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.tasks import recipe
 from hopefear.training.cutting_plane import CuttingPlane
-from hopefear.translation.derived import needed
 from hopefear.translation.features import kinds
 from hopefear.translation.lists import read, tuning_metric
 from hopefear.translation.scoring import best, with_scores, without_scores
 from hopefear.translation.task import STARTS, Run, Tuning, score_of, split, tune
+from hopefear.translation.text_features import needed
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
 from hopefear.translation.tuners.batch_tuner import BatchTuner
 from hopefear.translation.tuners.expected_score import ExpectedScore

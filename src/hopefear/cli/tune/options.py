@@ -192,7 +192,7 @@ def inputs(args: argparse.Namespace) -> list[str]:
     return [*many, *added, *(path for path in single if path is not None)]
 
 
-# Of hopefear.translation.features and hopefear.translation.derived, which take longer to import.
+# Names of translation.features and translation.text_features, which import more slowly.
 WORDS = ("consensus", "ngrams")
 GROUPS = ("dense", "sparse", "phrases", *WORDS)
 METRICS = ("bleu", "chrf", "ter")

@@ -14,9 +14,9 @@ from hopefear.cli.console import Console
 from hopefear.cli.origin import hashed, versions
 from hopefear.cli.train import time_taken
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.moses.words import read_sentences
+from hopefear.data.moses.word_hashes import read_sentences
 from hopefear.report import Page, Plot, Run, contests
-from hopefear.translation.cases import judgements
+from hopefear.translation.error_examples import judgements
 from hopefear.translation.task import Tuning, compare, evaluate
 from hopefear.translation.weights import Weights, changes
 

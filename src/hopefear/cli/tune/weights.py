@@ -19,10 +19,10 @@ from hopefear.core.progress import counted
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, NamedEntries, packed
 from hopefear.data.moses.reading import moses_blocks, read_moses
-from hopefear.translation.derived import PREFIX, needed
 from hopefear.translation.lists import holds_json, plain_lists
 from hopefear.translation.scoring import scores
 from hopefear.translation.task import compare, corpus_oracle, evaluate
+from hopefear.translation.text_features import PREFIX, needed
 from hopefear.translation.weights import Weights
 
 

@@ -42,7 +42,7 @@ from hopefear.data.lists.input import (
     where,
 )
 from hopefear.data.lists.trees import Symbols, tree_block
-from hopefear.data.numbers import LARGEST
+from hopefear.data.parse_numbers import LARGEST
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.base import ListMetric
 
@@ -549,7 +549,7 @@ def _moses(
 ) -> Iterator[CandidateLists]:
     """Lists of Moses, whose reader knows its lines itself."""
     from hopefear.data.moses.reading import moses_blocks
-    from hopefear.data.moses.words import parallel_sentences
+    from hopefear.data.moses.word_hashes import parallel_sentences
 
     files = None if refs is None else parallel_sentences(refs)
     texts = [] if files is None else list(zip(*(file.lines() for file in files), strict=True))

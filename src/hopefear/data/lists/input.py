@@ -17,7 +17,7 @@ import numpy as np
 from hopefear.core.arrays import frozen
 from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.lists.candidates import CandidateLists, NamedEntries
-from hopefear.data.numbers import LARGEST
+from hopefear.data.parse_numbers import LARGEST
 from hopefear.data.sources import BOM, MAX_LINE_BYTES, Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.base import ListMetric

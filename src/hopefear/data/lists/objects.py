@@ -15,7 +15,7 @@ from hopefear.core.arrays import Strings, Texts, frozen
 from hopefear.data.lists.candidates import CandidateLists, Layout, NamedEntries
 from hopefear.data.lists.input import Names, finite, number_wanted
 from hopefear.data.lists.trees import TreeTextError, parse_trees
-from hopefear.data.numbers import LARGEST
+from hopefear.data.parse_numbers import LARGEST
 from hopefear.errors import HopefearError
 from hopefear.features.brackets import Trees
 

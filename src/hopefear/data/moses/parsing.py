@@ -13,8 +13,8 @@ import numpy as np
 from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import key_slot, mix
 from hopefear.data.files import ReadReport, fill_blocks, line_of
-from hopefear.data.moses.words import NEWLINE, at_bars, check_text, split_words
-from hopefear.data.numbers import (
+from hopefear.data.moses.word_hashes import NEWLINE, at_bars, check_text, split_words
+from hopefear.data.parse_numbers import (
     LARGEST,
     behind_line,
     is_blank,
@@ -23,7 +23,7 @@ from hopefear.data.numbers import (
     parse_plain,
 )
 from hopefear.data.sources import Source
-from hopefear.data.tables import Rewritten
+from hopefear.data.text_formats import Rewritten
 from hopefear.errors import InputError, shortened
 
 DONE, BAD_ID, FEW_FIELDS, NO_NAME, APPEARED, VANISHED, REPEATED, WIDTH, ONE_VALUE = range(9)

@@ -7,8 +7,8 @@ import numpy as np
 from hopefear.core.component import kernel
 from hopefear.core.hashing import StringTable
 from hopefear.data.moses.parsing import RawBlock, skip, token_at
-from hopefear.data.moses.words import NEWLINE, Sentences, at_bars
-from hopefear.data.numbers import is_blank
+from hopefear.data.moses.word_hashes import NEWLINE, Sentences, at_bars
+from hopefear.data.parse_numbers import is_blank
 from hopefear.errors import InputError
 
 DONE, BAD_PAIR, SOURCE, TARGET, NONE = range(5)

@@ -23,7 +23,7 @@ from hopefear.data.moses.parsing import (
     repeated_name,
 )
 from hopefear.data.moses.phrases import PhraseReader
-from hopefear.data.moses.words import (
+from hopefear.data.moses.word_hashes import (
     NEWLINE,
     References,
     Sentences,

@@ -14,7 +14,7 @@ from hopefear.core.checks import check_at_least
 from hopefear.core.component import kernel
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.arcs.dictionary import gold_keys
-from hopefear.features.arcs.spelling import BEFORE, EXTRA, HashedArcs, hashed_arcs, lookup
+from hopefear.features.arcs.feature_hashing import BEFORE, EXTRA, HashedArcs, hashed_arcs, lookup
 from hopefear.features.arcs.templates import COLUMNS, FAMILIES, ArcTemplates, value_of
 
 PLAIN_BITS, ROW_BITS = 22, 20

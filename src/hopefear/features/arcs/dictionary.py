@@ -8,7 +8,7 @@ import numpy as np
 
 from hopefear.core.component import helper, kernel
 from hopefear.core.workspace import Example
-from hopefear.features.arcs.spelling import HashedArcs
+from hopefear.features.arcs.feature_hashing import HashedArcs
 
 _BITS = 32
 # Keys that are held at once before equal ones are put together.

@@ -1,4 +1,4 @@
-"""Features of arcs in words: what the kernel of `spelling` computes as numbers, with its names.
+"""Names of arc features, whose numbers the kernel of `feature_hashing` computes.
 
 A feature is named by its template and what stands in the fields, ``h.tag=VB m.tag=NN →``; the arrow
 tells the side of the head that the modifier is on.
@@ -11,13 +11,13 @@ from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
-from hopefear.features.arcs import spelling
+from hopefear.features.arcs import feature_hashing
 from hopefear.features.arcs.arc_map import ArcMap, is_mark
 from hopefear.features.arcs.templates import COLUMNS, FAMILIES, SPECIAL, value_of
 
 _ALL = (1 << 64) - 1
-_ODD, _SPREAD = int(spelling._ODD), int(spelling._SPREAD)
-_LEFT, _OUTSIDE = int(spelling._LEFT), int(spelling._OUTSIDE)
+_ODD, _SPREAD = int(feature_hashing._ODD), int(feature_hashing._SPREAD)
+_LEFT, _OUTSIDE = int(feature_hashing._LEFT), int(feature_hashing._OUTSIDE)
 _value = lru_cache(1 << 14)(value_of)  # a report asks for the same thousands of times
 _BINS = ("0", "1", "2", "3", "4", "5", "6-7", "8-10", "11-15", "16", "17-30", "31+")
 
@@ -39,7 +39,7 @@ def arc_part(family: str, h: int, m: int) -> Part:
 
 def sibling_part(h: int, s: int, m: int) -> Part:
     """Two children next to each other; ``s`` is 0 where the second is the first on its side."""
-    s = s if s > 0 else spelling.NONE
+    s = s if s > 0 else feature_hashing.NONE
     return Part("sibling", (h, s, m), (s, m), *_side(h, m))
 
 
@@ -102,22 +102,22 @@ class Sentence:
         texts = self.columns[column]
         if 1 <= p <= self.n:
             return ("_", 0) if texts is None else (texts[p - 1], _value(texts[p - 1], column))
-        edge = "<root>" if p == 0 else "<front>" if -spelling.BEFORE <= p < 0 else "<back>"
+        edge = "<root>" if p == 0 else "<front>" if -feature_hashing.BEFORE <= p < 0 else "<back>"
         return edge, _value(edge, column)
 
     def special(self, field: str, u: int, v: int) -> tuple[str, int]:
         """Distance or count of what lies between two words, and its number."""
         low, high = min(u, v), max(u, v)
         if field == "distance":
-            number = int(spelling._distance(high - low))
+            number = int(feature_hashing._distance(high - low))
             return _BINS[number], (number + 1) * _SPREAD & _ALL
         between = range(low + 1, high) if low >= 0 else range(0)
         if field == "commas":
             count = sum(self.marks[k - 1] for k in between)
         else:
-            like = self.coarse[u - 1] if u > 0 else spelling._MOST_COARSE - 1
+            like = self.coarse[u - 1] if u > 0 else feature_hashing._MOST_COARSE - 1
             count = sum(self.coarse[k - 1] == like for k in between)
-        count = min(count, spelling._MOST_COUNTED)
+        count = min(count, feature_hashing._MOST_COUNTED)
         return str(count), (count + 1) * _SPREAD & _ALL
 
     def morphology(self, p: int) -> list[str]:
@@ -208,7 +208,7 @@ def tag_features(features: ArcMap, family: str) -> Iterator[tuple[str, int]]:
 
 
 def _coarse(features: ArcMap, tags: Sequence[str]) -> list[int]:
-    most = spelling._MOST_COARSE
+    most = feature_hashing._MOST_COARSE
     number = {tag: min(k, most - 2) for k, tag in enumerate(features.coarse)}
     return [number.get(tag, most - 1) for tag in tags]
 

@@ -12,7 +12,7 @@ from hopefear.core.component import component
 from hopefear.core.interfaces import ArcFeatures
 from hopefear.errors import ModelError
 from hopefear.features.arcs.arc_map import WordTable
-from hopefear.features.arcs.spelling import BEFORE, EXTRA
+from hopefear.features.arcs.feature_hashing import BEFORE, EXTRA
 from hopefear.features.token_ids import TokenIds, TokenIdSettings
 
 

@@ -37,7 +37,15 @@ from hopefear.features.templates.spec import (
     View,
     read_lexicon,
 )
-from hopefear.features.templates.views import ARGUMENTS, CLASSES, CUTS, LISTS, MAPS, SEVERAL, seen
+from hopefear.features.templates.string_features import (
+    ARGUMENTS,
+    CLASSES,
+    CUTS,
+    LISTS,
+    MAPS,
+    SEVERAL,
+    seen,
+)
 from hopefear.storage import is_beside, read_small
 
 _TOKEN = re.compile(r"\s*([()\[\],]|[^\s()\[\],]+)")

@@ -34,7 +34,7 @@ from hopefear.features.templates.program import (
     renumber,
 )
 from hopefear.features.templates.spec import POSITIONS, Template
-from hopefear.features.templates.views import seen
+from hopefear.features.templates.string_features import seen
 
 _FIRST_ROOM = 1 << 12
 

@@ -28,7 +28,7 @@ from hopefear.features.templates.spec import (
     Templates,
     Term,
 )
-from hopefear.features.templates.views import SEVERAL, Types, hashes_of, seen
+from hopefear.features.templates.string_features import SEVERAL, Types, hashes_of, seen
 
 BLOCK = 512  # keys made ahead; more than fits the first-level cache would be fetched twice
 SENTENCE, TOKEN, ENTRIES, USED = 0, 1, 2, 3  # positions in Work.state

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import UNRIVALLED, Structure
-from hopefear.core.workspace import Workspace
+from hopefear.core.workspace import new_workspace
 from hopefear.structures.chain.mu import (
     BagProduct,
     ChainMu,
@@ -112,8 +112,8 @@ class Chain(NamedTuple):
 
         Examples
         --------
-        >>> Chain.new(attributes=10, labels=3).n_coordinates()
-        56
+        >>> Chain.new(attributes=10, labels=3).weight_blocks()
+        ((0, 14, 4),)
         """
         return cls(
             attributes,
@@ -126,24 +126,21 @@ class Chain(NamedTuple):
             padded_width(labels),
         )
 
-    def n_coordinates(self):
-        pairs = (1 + self.edge_attributes) * self.width
-        triples = self.width * self.width if self.order == 2 else 0
-        return (self.attributes + pairs + triples) * self.width
-
-    def tables(self):
-        return ((0, self.n_coordinates() // self.width, self.width),)
-
+    @property
     def n_labels(self):
         return self.labels
 
-    def offers(self):
-        return ("cost", "labels", "nbest", "expectation", "risk", "places")
+    def weight_blocks(self):
+        pairs = (1 + self.edge_attributes) * self.width
+        triples = self.width * self.width if self.order == 2 else 0
+        return ((0, self.attributes + pairs + triples, self.width),)
 
-    def lacks(self, search):
-        if search == "worst":
+    def why_unsupported(self, inference):
+        if inference in ("cost", "labels", "nbest", "expectation", "risk", "places"):
+            return ""
+        if inference == "worst":
             return "no sequence of labels is worse than all; use away=fear or away=prediction"
-        if search == "heads":
+        if inference == "heads":
             return "tokens have no heads; use jj=runs or jj=segments"
         return "labels have no costs of their own; use the cost hamming"
 
@@ -162,8 +159,8 @@ class Chain(NamedTuple):
             new_bag(self._most_rows(data), self.width, dtype),
             np.zeros(1),
         )
-        y = np.zeros(longest, np.int32)
-        return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), loss.notes(longest))
+        max_nnz = self._most_entries(data)
+        return new_workspace(theta, mu, np.zeros(longest, np.int32), loss, max_nnz)
 
     def search_space(self, longest, depth, dtype, costs=False):
         """What scoring and searching sequences of so many tokens needs, and expecting costs."""
@@ -186,14 +183,13 @@ class Chain(NamedTuple):
             most += int(np.diff(data.edge_indptr[data.starts]).max(initial=0)) * self.width
         return most + (self.width * self.width if self.order == 2 else 0)
 
-    def entries(self, data, order):
-        # Of gold, one other output and mixtures of the two; see ``workspace``.
-        first, last = data.starts[order], data.starts[order + 1]
-        edges = self.order * (last - first)
+    def _most_entries(self, data):
+        """Most weights that gold, another output and mixtures of the two have in a sequence."""
+        edges = self.order * np.diff(data.starts)
         if self.edge_attributes:
-            edges = edges + data.edge_indptr[last] - data.edge_indptr[first]
-        attributes = data.indptr[last] - data.indptr[first]
-        return int((2 * attributes + 2 ** (self.order + 1) * edges).sum())
+            edges = edges + np.diff(data.edge_indptr[data.starts])
+        attributes = np.diff(data.indptr[data.starts])
+        return (2 * attributes + 2 ** (self.order + 1) * edges).max(initial=0)
 
     def score(self, x, weights, theta):
         score_nodes(self, x, weights, theta.scores.nodes)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import helper, kernel, prefetch
+from hopefear.core.interfaces import n_weights
 from hopefear.core.parallel import parallel
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
@@ -102,7 +103,7 @@ class CRFObjective:
         self.loss, self.mistakes = 0.0, 0
         width = structure.width
         self._turned = _turned(structure, rows)
-        self._weights = np.zeros(structure.n_coordinates(), np.float32)
+        self._weights = np.zeros(n_weights(structure), np.float32)
         self._mu = np.zeros(rows.labels.size * width, np.float32)
         self._edges = np.zeros(structure.edge_attributes * width * width)
         self._waves = _waves(structure, rows)
@@ -144,7 +145,7 @@ class CRFObjective:
 
     def spread(self, w: np.ndarray) -> np.ndarray:
         """The weights at all coordinates of the structure, in float32."""
-        weights = np.zeros(self.structure.n_coordinates(), np.float32)
+        weights = np.zeros(n_weights(self.structure), np.float32)
         spread(w, self.columns, self.structure.width, weights)
         return weights
 
@@ -181,7 +182,7 @@ class CRFObjective:
 def _columns(structure: Any, rows: Any, observed: bool | np.ndarray) -> Columns:
     """Rows and lanes of the weights that are trained."""
     width, labels = structure.width, structure.labels
-    n_rows = structure.n_coordinates() // width
+    n_rows = n_weights(structure) // width
     marks = np.zeros((n_rows, width), np.uint8)
     if isinstance(observed, np.ndarray):
         marks = observed.reshape(n_rows, width)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import helper, shared_kernel
+from hopefear.core.interfaces import n_weights
 from hopefear.structures.tree.parts import Arcs, Counts, parts_of
 from hopefear.structures.tree.theta import (
     STEP,
@@ -69,7 +70,7 @@ class TreeMu(NamedTuple):
 
 def new_mu(tree: Any, theta: Any, counts: Counts, longest: int, dtype: Any) -> TreeMu:
     """No weights on the parts of sentences of up to so many words."""
-    size = tree.n_coordinates() // STEP + 1
+    size = n_weights(tree) // STEP + 1
     pairs = counts.arcs if tree.order == 2 else 0
     room = theta.pad.keys.size * (1 + tree.labels)
     return TreeMu(

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component, helper, shared_kernel
 from hopefear.core.interfaces import UNRIVALLED, Structure
-from hopefear.core.workspace import Workspace
+from hopefear.core.workspace import new_workspace
 from hopefear.costs.hamming import Hamming
 from hopefear.structures.lattice import padded_width
 from hopefear.structures.tree.mu import (
@@ -93,29 +93,25 @@ class Tree(NamedTuple):
         limits = np.empty(0, np.float32) if limits is None else limits
         return cls(features, labels, search, search.order(), limits, padded_width(labels))
 
-    def n_coordinates(self):
-        rows = STEP * self.features.rows + self.width if self.labels > 1 else 0
-        return self.features.plain + rows
-
-    def tables(self):
-        rows = (self.n_coordinates() - self.features.plain) // STEP
-        return ((0, self.features.plain, 1), (self.features.plain, rows, STEP))
-
+    @property
     def n_labels(self):
         return self.labels
 
-    def offers(self):
-        return ("cost", "labels", "nbest", "places", "heads", *self.search.expects())
+    def weight_blocks(self):
+        rows = self.features.rows + self.width // STEP if self.labels > 1 else 0
+        return ((0, self.features.plain, 1), (self.features.plain, rows, STEP))
 
-    def lacks(self, search):
-        if search == "worst":
+    def why_unsupported(self, inference):
+        if inference in ("cost", "labels", "nbest", "places", "heads", *self.search.expects()):
+            return ""
+        if inference == "worst":
             return "no tree is worse than all; use away=fear or away=prediction"
-        if search == "expectation":
+        if inference == "expectation":
             return (
                 "sums over all trees with crossing arcs have no algorithm when siblings or "
                 "grandparents count; use projective trees, or order 1"
             )
-        if search == "risk":
+        if inference == "risk":
             return (
                 "sums over trees and their costs are those of arcs alone, without siblings and "
                 "grandparents; use order 1"
@@ -129,8 +125,8 @@ class Tree(NamedTuple):
         mu = new_mu(
             self, theta, largest(data, self.order, np.arange(len(data.starts) - 1)), longest, dtype
         )
-        y = np.zeros(longest, np.int32)
-        return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), loss.notes(longest))
+        max_nnz = 2 * self.features.most_keys(data) * longest
+        return new_workspace(theta, mu, np.zeros(longest, np.int32), loss, max_nnz)
 
     def search_space(self, data, depth, dtype, expecting=False, which=None):
         """What scoring and searching the sentences of ``data``, or some of them, needs."""
@@ -155,11 +151,6 @@ class Tree(NamedTuple):
             self.features.room(data),
             new_ranking(longest, max(2, depth)),
         )
-
-    def entries(self, data, order):
-        most = self.features.most_keys(data)
-        lengths = data.starts[order + 1] - data.starts[order]
-        return int(2 * most * lengths.sum())
 
     def score(self, x, weights, theta):
         score_tree(self, x, weights, theta)

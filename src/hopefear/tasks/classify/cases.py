@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.report.cases import Case
+from hopefear.report.error_examples import Case
 from hopefear.report.examples import Rival, View, WeighedText
 from hopefear.tasks.classify.model import Model
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hopefear.core.arrays import frozen, vector
+from hopefear.core.interfaces import n_weights
 from hopefear.data.sparse import (
     MEASURED,
     SparseDataset,
@@ -125,7 +126,7 @@ class Model(base.Model):
         one with the opposite sign.
         """
         parts = self.structure.n_parts()
-        shape = self.structure.n_coordinates() // parts, parts
+        shape = n_weights(self.structure) // parts, parts
         best = self.heaviest_rows(shape, n, 1.0)
         if parts == 1:
             best = [[(j, -w) for j, w in self.heaviest_rows(shape, n, -1.0)[0]], *best]
@@ -193,7 +194,7 @@ class Model(base.Model):
         check_transform(transform["values"], transform["norm"])
         return cls(
             structure,
-            predictor_from_arrays(arrays, structure.n_coordinates()),
+            predictor_from_arrays(arrays, n_weights(structure)),
             names_of(header, "classes"),
             from_parts(header["features"], features),
             {key: transform[key] for key in ("values", "norm")},
@@ -215,5 +216,5 @@ class Model(base.Model):
             )
         if self.scale is not None and not (np.isfinite(self.scale) & (self.scale >= 0.0)).all():
             raise ModelError("a number to scale a feature by is negative or not finite")
-        fits = structure.n_labels() == len(self.classes) and structure.n_features == features
-        self.check_size(structure.n_coordinates(), fits)
+        fits = structure.n_labels == len(self.classes) and structure.n_features == features
+        self.check_size(n_weights(structure), fits)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from hopefear.data.numbers import LARGEST
+from hopefear.data.parse_numbers import LARGEST
 from hopefear.data.sparse import SparseDataset, named_values
 from hopefear.errors import HopefearError
 from hopefear.tasks.classify.model import Model

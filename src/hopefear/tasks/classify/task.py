@@ -107,7 +107,7 @@ class Classification(Task):
         return structure_for(passes.dataset, bias), build(scale)
 
     def check_together(self, structure: Any, learner: Any, data: SparseDataset) -> None:
-        if self.nb_share and not learner.batch and not learner.readout.keeps_scale():
+        if self.nb_share and not learner.batch and not learner.readout.keeps_scale:
             raise HopefearError(
                 "nb_share mixes weights with those of naive Bayes, and votes have none; use "
                 "readout=averaged"
@@ -160,7 +160,7 @@ class Classification(Task):
         }
 
     def needs_temperature(self, learner: Any, predictor: Predictor) -> bool:
-        return predictor.keeps_scale()  # one of several classes is no part of any loss but log
+        return predictor.keeps_scale  # one of several classes is no part of any loss but log
 
     def fitted_temperature(
         self,

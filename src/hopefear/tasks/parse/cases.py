@@ -10,7 +10,7 @@ from hopefear.data.treebank import Treebank
 from hopefear.errors import HopefearError
 from hopefear.metrics.dependencies import Trees
 from hopefear.report.arcs import ArcDiagram
-from hopefear.report.cases import Case, Judgement
+from hopefear.report.error_examples import Case, Judgement
 from hopefear.report.examples import Rival
 from hopefear.tasks.base import Explanation
 from hopefear.tasks.parse.explaining import against

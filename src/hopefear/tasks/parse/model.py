@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.interfaces import n_weights
 from hopefear.data.labels import limits_of
 from hopefear.data.sequences import Column
 from hopefear.data.tokenizer import Tokenizer
@@ -200,7 +201,7 @@ class ParseModel(Model):
         network = field_of(header["features"], "kind", str) == TokenArcs.kind
         mapping: Any = (TokenArcs if network else ArcMap).from_parts(header["features"], features)
         pruner = field_of(header, "pruner", dict, type(None))
-        size = structure_of(mapping, labels, kind).n_coordinates()
+        size = n_weights(structure_of(mapping, labels, kind))
         return cls(
             predictor_from_arrays(arrays, size),
             labels,
@@ -220,7 +221,7 @@ class ParseModel(Model):
         self.check_network(TokenArcs.kind, "biaffine", max(1, len(self.labels)))
         if self.features.kind == TokenArcs.kind and (self.kind.order, self.pruner) != (1, None):
             raise ModelError("networks score arcs one by one, and look at all of them")
-        self.check_size(self.structure().n_coordinates())
+        self.check_size(n_weights(self.structure()))
 
 
 def needs_tags(features: ArcMap | TokenArcs) -> bool:

@@ -10,12 +10,13 @@ import numpy as np
 
 from hopefear.core.arrays import frozen_as
 from hopefear.core.component import kernel
+from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.core.progress import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.data.tree_rows import TreeDataset, TreeRows
-from hopefear.features.arcs.spelling import hashed_arcs
+from hopefear.features.arcs.feature_hashing import hashed_arcs
 from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.losses.log import Log
 from hopefear.readouts.averaged import Averaged
@@ -119,7 +120,7 @@ class Pruner:
 
         own = {k.removeprefix("pruner."): v for k, v in arrays.items() if k.startswith("pruner.")}
         projective, single = (field_of(header, name, bool) for name in ("projective", "single"))
-        size = pruning_tree(projective, single).n_coordinates()
+        size = n_weights(pruning_tree(projective, single))
         return cls(
             predictor_from_arrays(own, size),
             projective,

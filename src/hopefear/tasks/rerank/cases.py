@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.report.cases import Case, Judgement
+from hopefear.report.error_examples import Case, Judgement
 from hopefear.report.examples import BracketedText, Rival
 from hopefear.tasks.rerank.model import RerankModel
 

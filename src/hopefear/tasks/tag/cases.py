@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.errors import HopefearError
-from hopefear.report.cases import Case, Judgement
+from hopefear.report.error_examples import Case, Judgement
 from hopefear.report.examples import MarkedText, Rival, Span
 from hopefear.tasks.base import Explanation
 from hopefear.tasks.tag.explaining import against

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hopefear.core.arrays import Strings
+from hopefear.core.interfaces import n_weights
 from hopefear.data.labels import limits_of
 from hopefear.data.schemes import Constraints, legal
 from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
@@ -245,7 +246,7 @@ class SequenceModel(Model):
     ) -> SequenceModel:
         order, labels = field_of(header, "order", int), names_of(header, "labels")
         mapping = token_features_from_parts(header["features"], features)
-        size = chain_of(mapping, labels, order, AStar()).n_coordinates()
+        size = n_weights(chain_of(mapping, labels, order, AStar()))
         return cls(
             predictor_from_arrays(arrays, size),
             labels,
@@ -265,7 +266,7 @@ class SequenceModel(Model):
         if not 0 < self.beam < 2**31:
             raise ModelError("the beam must be above 0 and have 32 bits")
         self.check_network("token-ids", "tag", len(self.labels))
-        self.check_size(self.structure().n_coordinates())
+        self.check_size(n_weights(self.structure()))
 
 
 def chain_of(

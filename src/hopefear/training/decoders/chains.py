@@ -162,9 +162,8 @@ class ChainDecoder(Decoder):
         longest = int(lengths.max(initial=1))
         check_allowed(chain, rows)
         check_room(chain, longest, 2)
-        most = chain.entries(rows, np.arange(rows.weights.size)) + 1
-        replay = VoteReplay(self.predictor, most)
         work = chain.workspace(rows, Perceptron(), np.float64)
+        replay = VoteReplay(self.predictor, work.max_nnz + 1)
         paths = np.zeros((replay.drops.size, longest), np.int32)
         free = chain._replace(limits=tokens_only(chain.limits))
         best = []

@@ -38,9 +38,8 @@ class ClassDecoder(Decoder):
             scores, labels = np.zeros((n, parts)), np.zeros(n, np.int64)
             score_all(structure, Plain(self.predictor.weights), rows, scores, labels)
             return labels, scores
-        votes = np.zeros((n, structure.n_labels()))
-        longest = np.array([np.argmax(np.diff(rows.indptr))] if n else [], np.int64)
-        replay = VoteReplay(self.predictor, structure.entries(rows, longest))
+        votes = np.zeros((n, structure.n_labels))
+        replay = VoteReplay(self.predictor, int(np.diff(rows.indptr).max(initial=0)) + 1)
         space = (np.zeros(parts), np.zeros(1, np.int64))
         with stage("votes", n, "examples") as work:
             for i in range(n):

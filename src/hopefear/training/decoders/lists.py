@@ -96,7 +96,7 @@ def softmax(scores: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 def check_offsets(kept: Any, rows: Any) -> None:
     """Votes know weights up to a factor, so that fixed scores cannot be added to them."""
-    if not kept.keeps_scale() and rows.offsets.any():
+    if not kept.keeps_scale and rows.offsets.any():
         raise CombinationError(
             "Voted and baseline=offset: votes keep every weight up to a factor, and a fixed score "
             "cannot be added to that; use baseline=feature, or readout=averaged"

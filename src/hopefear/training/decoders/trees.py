@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.component import kernel, shared_kernel
+from hopefear.core.interfaces import inferences_of
 from hopefear.core.progress import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
@@ -43,7 +44,7 @@ class TreeDecoder(Decoder):
     @property
     def sums(self) -> bool:
         """Whether probabilities are those of all trees; else they are shares of the 20 best."""
-        return "expectation" in self.structure.offers()
+        return "expectation" in inferences_of(self.structure)
 
     def predict(self, rows: Any) -> np.ndarray:
         """The best label of every token: ``head * relations + relation`` (int32)."""

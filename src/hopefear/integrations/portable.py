@@ -1,6 +1,6 @@
 """Taggers and classifiers as one JSON document, for programs that have nothing of ours.
 
-``docs/neighbours.md`` describes it, and the readers in ``examples/portable`` predict with it in
+``docs/integrations.md`` describes it, and the readers in ``examples/portable`` predict with it in
 fewer than sixty lines of plain Python each.
 """
 
@@ -25,7 +25,7 @@ from hopefear.features.templates.spec import (
     Template,
     View,
 )
-from hopefear.features.templates.views import PATTERNS, SHAPE_CLASSES, TEXT_CLASSES, seen
+from hopefear.features.templates.string_features import PATTERNS, SHAPE_CLASSES, TEXT_CLASSES, seen
 from hopefear.structures.lattice import padded_width
 
 FORMAT = "hopefear-portable-1"

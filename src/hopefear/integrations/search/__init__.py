@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hopefear.neighbours.search.study import OBJECTIVES, Finding, Search
-from hopefear.neighbours.search.trials import Candidate, Plan, folds
+from hopefear.integrations.search.study import OBJECTIVES, Finding, Search
+from hopefear.integrations.search.trials import Candidate, Plan, folds
 
 __all__ = ["OBJECTIVES", "Candidate", "Finding", "Plan", "Search", "folds"]

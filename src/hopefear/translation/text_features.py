@@ -26,7 +26,7 @@ from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import StringTable, key_slot, mix
 from hopefear.data.files import PADDING
 from hopefear.data.lists.candidates import CandidateLists, NamedEntries, interleaved, packed
-from hopefear.data.moses.words import NEWLINE, split_lines
+from hopefear.data.moses.word_hashes import NEWLINE, split_lines
 from hopefear.errors import HopefearError
 from hopefear.translation.names import BARS, phrase_name
 from hopefear.translation.weights import Weights

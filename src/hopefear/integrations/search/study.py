@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from hopefear import __version__
 from hopefear.core.interrupts import interruptible
 from hopefear.errors import HopefearError
-from hopefear.neighbours.search.trials import Candidate, Measure, Plan, measure
+from hopefear.integrations.search.trials import Candidate, Measure, Plan, measure
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.loop import LearningWarning
 from hopefear.training.stopping import sign_of
@@ -72,7 +72,7 @@ class Search:
     Examples
     --------
     >>> from hopefear.data.generators import sparse_linear
-    >>> from hopefear.neighbours.search import folds
+    >>> from hopefear.integrations.search import folds
     >>> from hopefear.tasks import recipe
     >>> from hopefear.tasks.classify.task import Classification
     >>> data = sparse_linear(60, 20, per_row=(3, 6), true_weights=8, seed=3).dataset()

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from hopefear.neighbours.search.study import Finding, Search
+from hopefear.integrations.search.study import Finding, Search
 from hopefear.report import Page, Plot
 from hopefear.training.stopping import sign_of
 

@@ -21,8 +21,8 @@ from hopefear.cli import main
 from hopefear.core.interrupts import interruptible
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import HopefearError
-from hopefear.neighbours.search import Candidate, Plan, Search, folds, study
-from hopefear.neighbours.search.trials import Measure, measure
+from hopefear.integrations.search import Candidate, Plan, Search, folds, study
+from hopefear.integrations.search.trials import Measure, measure
 from hopefear.recipes.spaces import Range
 from hopefear.tasks import recipe
 from hopefear.tasks.classify.task import Classification

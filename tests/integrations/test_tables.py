@@ -19,21 +19,21 @@ TOKENS = {
 }
 
 
-@pytest.mark.needs("neighbours")
+@pytest.mark.needs("integrations")
 def polars_frame(columns):
     import polars
 
     return polars.DataFrame(columns)
 
 
-@pytest.mark.needs("neighbours")
+@pytest.mark.needs("integrations")
 def arrow_table(columns):
     import pyarrow
 
     return pyarrow.table(columns)
 
 
-@pytest.mark.needs("neighbours")
+@pytest.mark.needs("integrations")
 def dataset(columns):
     import datasets
 
@@ -66,7 +66,7 @@ def test_tokens_and_tags(table):
     assert tagger.score(frame) == tagger.score(TOKENS["tokens"], TOKENS["tags"])
 
 
-@pytest.mark.needs("neighbours")
+@pytest.mark.needs("integrations")
 def test_named_classes_of_datasets_are_names():
     import datasets
 

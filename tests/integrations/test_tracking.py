@@ -12,8 +12,8 @@ from golden import files
 
 from hopefear import HopefearError
 from hopefear.cli import main
-from hopefear.neighbours import tracking
-from hopefear.neighbours.tracking import replay
+from hopefear.integrations import tracking
+from hopefear.integrations.tracking import replay
 from hopefear.report.runs import load_run
 from hopefear.training.events import EventLog
 

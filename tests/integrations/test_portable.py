@@ -16,7 +16,7 @@ from golden import files
 from hopefear import Classifier, HopefearError, Tagger
 from hopefear.cli import main
 from hopefear.features.templates import BUILT_IN, parse_templates
-from hopefear.neighbours.portable import as_json, portable
+from hopefear.integrations.portable import as_json, portable
 from hopefear.tasks.tag.model import SequenceModel
 
 pytestmark = pytest.mark.interpreted

@@ -12,7 +12,7 @@ from hopefear.core.arrays import gathered
 from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import load8, load_part, mix
 from hopefear.data.files import PADDING, read_blocks
-from hopefear.data.numbers import is_blank
+from hopefear.data.parse_numbers import is_blank
 from hopefear.data.sources import utf8_wanted
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.base import ListMetric

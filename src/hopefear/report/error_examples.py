@@ -22,7 +22,7 @@ from hopefear.report.examples import (
     view_html,
     view_text,
 )
-from hopefear.report.looks import escape
+from hopefear.report.theme import escape
 
 _KINDS = 40  # in a list to choose from
 BYTES = 1_500_000  # of examples on a page, so that it stays below 2 MB

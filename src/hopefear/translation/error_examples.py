@@ -8,11 +8,11 @@ import numpy as np
 
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.metrics.lists import ListMetric
-from hopefear.report.cases import Case, Judgement
+from hopefear.report.error_examples import Case, Judgement
 from hopefear.report.examples import ChangedText, Rival
 from hopefear.tasks.base import Explanation, explanation
-from hopefear.translation.derived import derived, needed
 from hopefear.translation.scoring import best, scores
+from hopefear.translation.text_features import derived, needed
 from hopefear.translation.weights import Weights
 
 _MOST = 300  # lists
