@@ -20,7 +20,7 @@ from hopefear.readouts.averaged import Averaged
 from hopefear.recipes import Scale
 from hopefear.rules.sgd import SGD
 from hopefear.tasks import recipe
-from hopefear.tasks.parse.prepare import Prepared, prepare
+from hopefear.tasks.parse.prepare import PreparedTrees, prepare
 from hopefear_papers.frame import Entrant, find_data
 
 HELD_OUT = 0.1  # share of the training sentences, where a treebank has no development trees
@@ -256,7 +256,7 @@ class Problem:
         return self._prepared.held_out(self.split.test)
 
     @cached_property
-    def _prepared(self) -> Prepared:
+    def _prepared(self) -> PreparedTrees:
         unlabelled = not self.split.bank.labelled
         options = {"order": self.order, "unlabelled": unlabelled, "hash_bits": self.hash_bits}
         return prepare(self.split.train, options)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hopefear.data.sequences import Column, Sentences
 from hopefear.data.treebank import MISSING, Treebank
 from hopefear.errors import HopefearError
-from hopefear.tasks.base import Explanation, NBestList, Predictions, begin, cut
+from hopefear.tasks.answers import Question
+from hopefear.tasks.base import Explanation, NBestList, Predictions, Trained, begin, cut
 from hopefear.tasks.estimator import (
     ModelEstimator,
     as_value_errors,
@@ -20,17 +19,20 @@ from hopefear.tasks.estimator import (
     given_together,
     held_out,
 )
-from hopefear.tasks.parse.answers import ParseAnswers, ParsedSentence, answer, read_text
+from hopefear.tasks.parse.answers import BEST, ParseAnswers, ParsedSentence, answer, read_text
 from hopefear.tasks.parse.model import ParseModel
-from hopefear.tasks.parse.prepare import DEFAULT_LEARNER, USUAL, Prepared, prepare
+from hopefear.tasks.parse.prepare import (
+    DEFAULT_LEARNER,
+    PreparedTrees,
+    prepare,
+    sentences_of,
+    trees_of,
+)
 from hopefear.tasks.parse.pruning import HEADS
 from hopefear.tasks.parse.taggers import FOLDS
 from hopefear.tasks.parse.task import Parsing, scores_of
+from hopefear.tasks.prepare import Run
 from hopefear.training.loop import Event
-
-_COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
-# What rows of strings mean, by their length.
-_ROWS = {1: ("form",), 2: ("form", "xpos"), 5: _COLUMNS}
 
 
 class ParsedTree(NamedTuple):
@@ -76,6 +78,8 @@ class Parser(ModelEstimator[ParseModel]):
         Features share ``2**hash_bits`` weights; more make larger models, with fewer collisions.
     dictionary : bool
         Only the features of the training trees count, and each has weights of its own.
+    temperature : bool
+        Fit the temperature that makes probabilities of scores.
     epochs : int, optional
         Passes over the data, at most. None is 10; for batch learners, their own number; for
         networks 20.
@@ -85,6 +89,8 @@ class Parser(ModelEstimator[ParseModel]):
         Hold out a part of the sentences, as ``X_val`` of :meth:`fit` would.
     validation_fraction : float
         The part that is held out. Larger chooses better and learns from less.
+    metric : {"las", "uas"}, optional
+        Score of the held-out data that decides; LAS where there are relations.
     patience : int, optional
         Passes without a better score before training ends; None is a third of the passes, 3 at
         least, of batch learners 20, of networks 5, and 0 runs all of them. The best model is kept
@@ -133,7 +139,7 @@ class Parser(ModelEstimator[ParseModel]):
     """
 
     _task, _models, _kind = "parse", ParseModel, Parsing
-    _first: Prepared | None = None  # what further sentences must be like
+    _first: PreparedTrees | None = None  # what further sentences must be like
 
     def __init__(
         self,
@@ -149,10 +155,12 @@ class Parser(ModelEstimator[ParseModel]):
         unlabelled: bool = False,
         hash_bits: int | None = None,
         dictionary: bool = False,
+        temperature: bool = True,
         epochs: int | None = None,
         shuffle: bool = True,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        metric: str | None = None,
         patience: int | None = None,
         n_jobs: int | None = 1,
         callbacks: Sequence[Callable[[Event], None]] | None = None,
@@ -179,23 +187,21 @@ class Parser(ModelEstimator[ParseModel]):
             without a better score, and the best model is kept.
         """
         with as_value_errors():
-            seed = self._seed()
             bank = self._bank(X, y)
             given = (
                 X_val is not None
                 if isinstance(X_val, Treebank)
                 else given_together(X_val=X_val, y_val=y_val)
             )
-            rest = self._bank(X_val, y_val) if given else None
-            if rest is None and self.early_stopping:
-                first, part = held_out(len(bank), self.validation_fraction, seed, "sentences")
-                rest, bank = bank.take(part), bank.take(first)
-            prepared = self._prepared(bank)
-            dev = None if rest is None else prepared.held_out(rest)
-            stop_on = "las" if prepared.data.labels else "uas"
-            self._model = self._train(prepared.task, prepared.data, dev, stop_on, seed=seed)
-        self._first = replace(prepared, data=prepared.data.take([]).known(None, 0))
+            self.train(bank, self._bank(X_val, y_val) if given else None)
         return self
+
+    def train(self, examples: Any, dev: Any = None, run: Run | None = None) -> Trained:
+        if dev is None and self.early_stopping:
+            bank, fraction = examples, self.validation_fraction
+            rest, part = held_out(len(bank), fraction, self._seed(), "sentences")
+            dev, examples = bank.take(part), bank.take(rest)
+        return super().train(examples, dev, run)
 
     @for_streams
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -210,11 +216,10 @@ class Parser(ModelEstimator[ParseModel]):
                 assert self._first is not None
                 self._learn(self._first.more(bank), self._trainer)
                 return self
-            prepared = self._prepared(bank)
-            data, params = prepared.data, self._learner_params()
-            self._model, trainer = begin(prepared.task, data, self.learner, params)
-            self._learn(data, trainer)
-            self._first = replace(prepared, data=data.take([]).known(None, 0))
+            prepared = self._prepare(bank, self._options())
+            params = self._learner_params()
+            self._model, trainer = begin(prepared.task, prepared.data, self.learner, params)
+            self._learn(prepared.data, trainer)
         return self
 
     def predict(self, X: Any) -> list[list[Any]]:
@@ -225,21 +230,8 @@ class Parser(ModelEstimator[ParseModel]):
         """The n best trees of every sentence, best first; fewer where there are fewer."""
         return [
             NBestList(ParsedTree(t.tree, t.probability, t.share, t.score) for t in ranked)
-            for ranked in self._answer(X, n)
+            for ranked in self._answer(X, Question(n))
         ]
-
-    def predict_records(
-        self, X: Any, *, n: int | None = None, proba: bool = False
-    ) -> list[dict[str, Any]]:
-        """The trees as plain dicts, with the keys of ``--output-format json`` and of HTTP.
-
-        Examples
-        --------
-        >>> parser = Parser("perceptron", order=1).fit([["It", "rains"]], [[2, 0]])
-        >>> parser.predict_records([["It", "rains"]])
-        [{'tokens': [{'text': 'It', 'head': 2}, {'text': 'rains', 'head': 0}]}]
-        """
-        return self._answer(X, n, proba).as_dicts()
 
     def predict_text(
         self, text: str, *, proba: bool = False, tokenizer: Any = None
@@ -264,7 +256,7 @@ class Parser(ModelEstimator[ParseModel]):
         --------
         >>> parser = Parser("perceptron", order=1).fit([["It", "rains", "."]], [[2, 0, 2]])
         >>> parser.predict_text("It rains. It rains.")[1].tokens[0]
-        ParsedToken(text='It', head=2, relation=None, probability=None, start=10, end=12, upos=None, xpos=None, feats=None)
+        ParsedToken(text='It', head=2, start=10, end=12)
         """
         check_is_fitted(self)
         with as_value_errors():
@@ -275,7 +267,7 @@ class Parser(ModelEstimator[ParseModel]):
                 )
             model = self.model_
             rows = read_text(text, model.tokenizer if tokenizer is None else tokenizer)
-            return list(answer(model, rows, None, proba, self._jobs()).trees())
+            return list(answer(model, rows, Question(proba=proba), self._jobs()).trees())
 
     def predict_marginals(self, X: Any) -> list[list[dict[int, float]]]:
         """For every word the probability of each head, summed over all trees and relations.
@@ -346,11 +338,10 @@ class Parser(ModelEstimator[ParseModel]):
         tags.input_tags.dict = True
         return tags
 
-    def _answer(self, X: Any, n: int | None = None, proba: bool = False) -> ParseAnswers:
-        """Answers to sentences."""
+    def _answer(self, X: Any, question: Question = BEST) -> ParseAnswers:
         check_is_fitted(self)
         with as_value_errors():
-            return answer(self.model_, self._words(X), n, proba, self._jobs())
+            return answer(self.model_, self._words(X), question, self._jobs())
 
     def _words(self, X: Any) -> Treebank:
         """Sentences without trees."""
@@ -370,94 +361,7 @@ class Parser(ModelEstimator[ParseModel]):
         heads, relations = trees_of(y, sentences.starts)
         return Treebank.of(sentences, heads, relations or [MISSING] * len(heads))
 
-    def _prepared(self, bank: Treebank) -> Prepared:
-        options = {
-            **{name: value for name, value in self.get_params().items() if name in USUAL},
-            "params": self._learner_params(),
-            "random_state": self._seed(),
-            "n_jobs": self._jobs(),
-        }
-        return prepare(bank, options)
-
-
-def sentences_of(X: Any) -> Sentences:
-    """Lists of words as columns.
-
-    >>> sentences_of([["It", "rains"]]).columns["form"].texts()
-    ['It', 'rains']
-    """
-    table: dict[str, list[str]] = {name: [] for name in _COLUMNS}
-    starts = [0]
-    for i, sentence in enumerate(X):
-        if isinstance(sentence, str | bytes | Mapping):
-            raise HopefearError(
-                f"X[{i}] is {sentence!r:.40}, not a list of words; a sentence is a list"
-            )
-        for word in sentence:
-            row = _word(word, i)
-            for name in _COLUMNS:
-                table[name].append(row.get(name) or MISSING)
-        starts.append(len(table["form"]))
-    columns = {name: Column.of(texts) for name, texts in table.items()}
-    return Sentences(np.array(starts, np.int64), columns, "X")
-
-
-def _word(word: Any, i: int) -> Mapping[str, str]:
-    if isinstance(word, str):
-        return {"form": word}
-    if isinstance(word, Mapping):
-        unknown = sorted(map(str, set(word) - set(_COLUMNS)))
-        if unknown or not word.get("form"):
-            raise HopefearError(
-                f"X[{i}]: the keys of a word are {', '.join(_COLUMNS)}, form among them, not "
-                f"{sorted(map(str, word))}"
-            )
-        row = dict(word)
-    elif isinstance(word, tuple | list) and len(word) in _ROWS:
-        row = dict(zip(_ROWS[len(word)], word, strict=True))
-    else:
-        raise HopefearError(
-            f"X[{i}]: a word is a string, a pair of word and tag, a row of {', '.join(_COLUMNS)}, "
-            f"or a dict, not {word!r:.60}"
-        )
-    if not all(value is None or isinstance(value, str) for value in row.values()):
-        raise HopefearError(f"X[{i}]: a word consists of strings, not of {word!r:.60}")
-    return row
-
-
-def trees_of(y: Any, starts: np.ndarray) -> tuple[np.ndarray, list[str] | None]:
-    """Heads of all words, and relations where there are any.
-
-    >>> trees_of([[(2, "expl"), (0, "root")]], np.array([0, 2]))[1]
-    ['expl', 'root']
-    >>> trees_of([([2, 0], ["expl", "root"])], np.array([0, 2]))[0].tolist()
-    [2, 0]
-    """
-    trees, lengths = list(y), np.diff(starts).tolist()
-    if len(trees) != len(lengths):
-        raise HopefearError(f"{len(lengths)} sentences need as many trees, not {len(trees)}")
-    heads: list[Any] = []
-    relations: list[Any] = []
-    for i, (tree, n) in enumerate(zip(trees, lengths, strict=True)):
-        some = list(tree)
-        if len(some) == 2 and all(np.ndim(part) == 1 for part in some) and not _is_arc(some[0]):
-            some = list(zip(*some, strict=True))
-        if len(some) != n:
-            raise HopefearError(f"y[{i}] has {len(some)} words, and X[{i}] has {n}")
-        if all(_is_arc(arc) for arc in some) and some:
-            heads += [arc[0] for arc in some]
-            relations += [arc[1] for arc in some]
-        else:
-            heads += some
-    if relations and len(relations) < len(heads):
-        raise HopefearError("some trees of y have relations and some have none; give all or none")
-    if not all(isinstance(h, int | np.integer) for h in heads):
-        raise HopefearError(
-            "heads in y are whole numbers: that of the word, or 0 for the root; relations beside "
-            "them are strings"
-        )
-    return np.array(heads, np.int64), relations or None
-
-
-def _is_arc(arc: Any) -> bool:
-    return isinstance(arc, tuple | list) and len(arc) == 2 and isinstance(arc[1], str)
+    def _prepare(self, examples: Any, options: Mapping[str, Any]) -> PreparedTrees:  # type: ignore[override]
+        prepared = prepare(examples, options)
+        self._first = replace(prepared, data=prepared.data.take([]).known(None, 0))
+        return prepared

@@ -243,8 +243,8 @@ def check_columns(bank: Treebank, features: ArcMap | TokenArcs) -> None:
     if bank.n_tokens and needs_tags(features) and is_empty(tag):
         raise HopefearError(
             f"{bank.source} has no tags in the column {tag}, from which the parser has learned; "
-            "give them, or a tagger (--tagger MODEL, Parser(tagger=…)), or train a parser with taggers "
-            "of its own (--tagger auto)"
+            "give them, or a tagger (--tagger MODEL, Parser(tagger=…)), or train a parser that has "
+            "taggers of its own (--tagger auto)"
         )
     looked_at = str(features.templates) if isinstance(features, ArcMap) else ""
     more = {"lemma": lemma, "morph": morph}

@@ -12,20 +12,23 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.checks import check_at_least, check_one_of
+from hopefear.data.sequences import Column, Sentences
 from hopefear.data.tree_rows import TreeDataset, TreeKind
 from hopefear.data.treebank import MISSING, TAGS, Treebank, projectivise
-from hopefear.errors import HopefearError
+from hopefear.errors import DataWarning, HopefearError, OptionError
 from hopefear.features.arcs.arc_map import ArcMap
 from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.features.token_ids import TokenIdSettings
+from hopefear.metrics import Dependencies
 from hopefear.storage import read_small
 from hopefear.structures.tree.theta import STEP
 from hopefear.tasks import TASKS, recipe
-from hopefear.tasks.parse.model import encoded, with_heads_allowed
+from hopefear.tasks.parse.model import ParseModel, encoded, with_heads_allowed
 from hopefear.tasks.parse.pruning import HEADS, Pruner, plain_rows
 from hopefear.tasks.parse.taggers import FOLDS, Taggers, has_any
-from hopefear.tasks.parse.task import Parsing
+from hopefear.tasks.parse.task import Parsing, judged
+from hopefear.tasks.prepare import Options, Prepared
 
 DEFAULT_LEARNER = TASKS["parse"].learner
 KINDS = ("auto", "projective", "nonprojective")
@@ -38,6 +41,9 @@ _LISTED = 5
 _OF_TEMPLATES = {"features": "standard", "hash_bits": None, "dictionary": False}
 
 
+WORDS = ("form", "lemma", "upos", "xpos", "feats")
+# Columns that Python objects bring, and what rows of strings mean, by their length.
+_ROWS = {1: ("form",), 2: ("form", "xpos"), 5: WORDS}
 # Parameters of the estimator that say how a treebank is read, and their usual values.
 USUAL: Mapping[str, Any] = {
     "learner": DEFAULT_LEARNER,
@@ -52,34 +58,34 @@ USUAL: Mapping[str, Any] = {
     "tags": None,
     "tagger": None,
     "jackknife": FOLDS,
+    "metric": None,
     "random_state": 1,
     "n_jobs": 1,
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedTrees(Prepared):
     """Training trees as a learner sees them, and the way to see others like that.
 
     Parameters
     ----------
-    task : Parsing
-        The kind of trees, and the taggers.
-    data : TreeDataset
-        What is learned from; its ``bank`` are the trees, with the tags that are learned from.
-    reading : mapping
-        What the model file says of the way the data was read.
-    messages : sequence of str
-        What was decided.
     options : mapping
         Parameters of the estimator.
     """
 
     task: Parsing
-    data: TreeDataset
-    reading: Mapping[str, Any] | None = None
-    messages: Sequence[str] = ()
+    data: TreeDataset  # its bank has the tags that are learned from
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def sizes(self) -> dict[str, Any]:
+        data = self.data
+        return {
+            "sentences": len(data),
+            "tokens": data.n_tokens,
+            "features": data.features.size,
+            "relations": len(data.labels),
+        }
 
     def held_out(self, examples: Treebank | TreeDataset) -> TreeDataset:
         """Returns other trees as the model of this data will see them."""
@@ -115,7 +121,17 @@ class Prepared:
         lifted = int(np.count_nonzero(learned.heads != bank.heads))
         return with_heads_allowed(data, allowed).known(bank, lifted)
 
-    def for_learner(self, name: str, params: Mapping[str, Any]) -> Prepared:
+    def judge(
+        self, model: ParseModel, test: TreeDataset, n_jobs: int = 1
+    ) -> tuple[dict[str, float], np.ndarray]:
+        codes, metric = model.decoder(n_jobs).predict(test.rows), self.tester()
+        rows = metric.statistics(*judged(test.bank, codes, model.labels))
+        return metric.scores(rows.sum(axis=0)), rows
+
+    def tester(self) -> Dependencies:
+        return Dependencies(bool(self.data.labels))
+
+    def for_learner(self, name: str, params: Mapping[str, Any]) -> PreparedTrees:
         """Returns the same trees for another learner; networks read other inputs."""
         options = of_learner({**self.options, "learner": name, "params": params})
         if _inputs(options) == _inputs(of_learner(self.options)):
@@ -127,7 +143,7 @@ class Prepared:
         return bank if self.task.taggers is None else self.task.taggers.tagged(bank)
 
 
-def prepare(examples: Treebank, options: Mapping[str, Any]) -> Prepared:
+def prepare(examples: Treebank, options: Options) -> PreparedTrees:
     """Prepares training trees for a learner.
 
     Parameters
@@ -135,7 +151,8 @@ def prepare(examples: Treebank, options: Mapping[str, Any]) -> Prepared:
     examples : Treebank
         The trees.
     options : mapping
-        Parameters of :class:`hopefear.Parser` by name; what is missing has its usual value.
+        Parameters of :class:`hopefear.Parser` by name; what is missing has its usual value. With
+        ``shared`` they are for several learners, each of which takes those that are for it.
 
     Examples
     --------
@@ -145,13 +162,15 @@ def prepare(examples: Treebank, options: Mapping[str, Any]) -> Prepared:
     (5, 'projective')
     """
     bank, options = examples, {**USUAL, **options}
+    given, options = options, of_learner(options) if options.get("shared") else options
     inputs = _inputs(options)
     if isinstance(inputs, TokenIdSettings):
         for name, usual in _OF_TEMPLATES.items():
             if options[name] != usual:
-                raise HopefearError(
-                    f"{name}: {options['learner']} reads words and tags; leave it out"
+                reason = (
+                    f"is for templates: {options['learner']} reads words and tags; leave it out"
                 )
+                raise OptionError(name, options[name], reason)
     if len(bank) == 0:
         raise HopefearError(f"{bank.source}: there are no sentences to learn from")
     taggers, messages, tagger = None, list[str](), options["tagger"]
@@ -171,12 +190,13 @@ def prepare(examples: Treebank, options: Mapping[str, Any]) -> Prepared:
             "sentences, were lifted: trees are projective (--tree nonprojective keeps them)"
         )
     reading = {"format": bank.format, "column": data.features.columns[2]}
-    return Prepared(
+    return PreparedTrees(
         task=Parsing(data.kind, taggers),
         data=data,
+        stop_on=options["metric"] or ("las" if data.labels else "uas"),
         reading=reading,
         messages=messages,
-        options=options,
+        options=given,
     )
 
 
@@ -337,6 +357,7 @@ def warn_of_unknown(bank: Treebank, labels: Sequence[str]) -> int:
         warnings.warn(
             f"{bank.source}: {sum(unknown.values()):,} words have relations that training did not "
             f"see ({examples}); they count as mistakes",
+            DataWarning,
             stacklevel=3,
         )
     return sum(unknown.values())
@@ -347,3 +368,86 @@ def recall_of(data: TreeDataset) -> float:
     rows = data.rows
     owners = np.repeat(np.arange(rows.labels.size), np.diff(rows.ptr))
     return 100.0 * np.count_nonzero(rows.heads == data.bank.heads[owners]) / max(1, data.n_tokens)
+
+
+def sentences_of(X: Any) -> Sentences:
+    """Lists of words as columns.
+
+    >>> sentences_of([["It", "rains"]]).columns["form"].texts()
+    ['It', 'rains']
+    """
+    table: dict[str, list[str]] = {name: [] for name in WORDS}
+    starts = [0]
+    for i, sentence in enumerate(X):
+        if isinstance(sentence, str | bytes | Mapping):
+            raise HopefearError(
+                f"X[{i}] is {sentence!r:.40}, not a list of words; a sentence is a list"
+            )
+        for word in sentence:
+            row = _word(word, i)
+            for name in WORDS:
+                table[name].append(row.get(name) or MISSING)
+        starts.append(len(table["form"]))
+    columns = {name: Column.of(texts) for name, texts in table.items()}
+    return Sentences(np.array(starts, np.int64), columns, "X")
+
+
+def _word(word: Any, i: int) -> Mapping[str, str]:
+    if isinstance(word, str):
+        return {"form": word}
+    if isinstance(word, Mapping):
+        unknown = sorted(map(str, set(word) - set(WORDS)))
+        if unknown or not word.get("form"):
+            raise HopefearError(
+                f"X[{i}]: the keys of a word are {', '.join(WORDS)}, form among them, not "
+                f"{sorted(map(str, word))}"
+            )
+        row = dict(word)
+    elif isinstance(word, tuple | list) and len(word) in _ROWS:
+        row = dict(zip(_ROWS[len(word)], word, strict=True))
+    else:
+        raise HopefearError(
+            f"X[{i}]: a word is a string, a pair of word and tag, a row of {', '.join(WORDS)}, "
+            f"or a dict, not {word!r:.60}"
+        )
+    if not all(value is None or isinstance(value, str) for value in row.values()):
+        raise HopefearError(f"X[{i}]: a word consists of strings, not of {word!r:.60}")
+    return row
+
+
+def trees_of(y: Any, starts: np.ndarray) -> tuple[np.ndarray, list[str] | None]:
+    """Heads of all words, and relations where there are any.
+
+    >>> trees_of([[(2, "expl"), (0, "root")]], np.array([0, 2]))[1]
+    ['expl', 'root']
+    >>> trees_of([([2, 0], ["expl", "root"])], np.array([0, 2]))[0].tolist()
+    [2, 0]
+    """
+    trees, lengths = list(y), np.diff(starts).tolist()
+    if len(trees) != len(lengths):
+        raise HopefearError(f"{len(lengths)} sentences need as many trees, not {len(trees)}")
+    heads: list[Any] = []
+    relations: list[Any] = []
+    for i, (tree, n) in enumerate(zip(trees, lengths, strict=True)):
+        some = list(tree)
+        if len(some) == 2 and all(np.ndim(part) == 1 for part in some) and not _is_arc(some[0]):
+            some = list(zip(*some, strict=True))
+        if len(some) != n:
+            raise HopefearError(f"y[{i}] has {len(some)} words, and X[{i}] has {n}")
+        if all(_is_arc(arc) for arc in some) and some:
+            heads += [arc[0] for arc in some]
+            relations += [arc[1] for arc in some]
+        else:
+            heads += some
+    if relations and len(relations) < len(heads):
+        raise HopefearError("some trees of y have relations and some have none; give all or none")
+    if not all(isinstance(h, int | np.integer) for h in heads):
+        raise HopefearError(
+            "heads in y are whole numbers: that of the word, or 0 for the root; relations beside "
+            "them are strings"
+        )
+    return np.array(heads, np.int64), relations or None
+
+
+def _is_arc(arc: Any) -> bool:
+    return isinstance(arc, tuple | list) and len(arc) == 2 and isinstance(arc[1], str)
