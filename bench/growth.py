@@ -90,7 +90,7 @@ def lists(n: int, candidates: int) -> Problem:
     """Lists of random candidates."""
     from hopefear.data.generators import candidate_lists
     from hopefear.structures.nbest import NBest
-    from hopefear.tasks.rerank.task import dataset
+    from hopefear.tasks.rerank.prepare import dataset
 
     data = dataset(candidate_lists(n, candidates, 30, per_candidate=10))
     return Problem("rerank", NBest(data.features.size), data)

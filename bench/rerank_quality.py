@@ -30,8 +30,8 @@ from hopefear.recipes import LIST_RECIPES
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import recipe
-from hopefear.tasks.rerank import task as reranking
-from hopefear.tasks.rerank.judging import scores
+from hopefear.tasks.rerank.prepare import TREE_FEATURES, dataset
+from hopefear.tasks.rerank.task import scores
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.online import OnlineTrainer
 from hopefear_papers.frame import find_data
@@ -63,7 +63,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the corpora")
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=online(), help="learners")
-    parser.add_argument("--features", default=reranking.TREE_FEATURES, metavar="SET")
+    parser.add_argument("--features", default=TREE_FEATURES, metavar="SET")
     parser.add_argument("--seeds", type=int, default=5, metavar="N")
     parser.add_argument("--passes", type=int, default=10, metavar="N", help="at most")
     parser.add_argument("--folds", type=int, default=0, metavar="N", help="cross-validate too")
@@ -78,7 +78,7 @@ def online() -> list[str]:
 
 def corpus(folder: Path, features: str) -> dict[str, ListDataset]:
     paths = {part: folder / f"{part}.jsonl.xz" for part in PARTS}
-    train = reranking.dataset(read_lists(paths["train"]), features)
+    train = dataset(read_lists(paths["train"]), features)
     others = {part: encoded(read_lists(paths[part]), train.features) for part in PARTS[1:]}
     return {"train": train, **others}
 

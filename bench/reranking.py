@@ -27,7 +27,8 @@ import reranking_lists as lists
 import reranking_passes as passes
 import reranking_whole as whole
 
-from hopefear.tasks.rerank.task import train
+from hopefear.tasks.base import train
+from hopefear.tasks.rerank.task import Reranking
 from hopefear_papers.frame import find_files
 from hopefear_papers.parses import FILES, FOLDER
 
@@ -148,7 +149,7 @@ def rank_parses(
     folder: Path, parts: whole.Parts, scratch: Path, chosen: argparse.Namespace, found: Figures
 ) -> None:
     told("predicting")
-    model = train(parts.train, epochs=1).model
+    model = train(Reranking(), parts.train, epochs=1).model
     n = sum(block.n_candidates for block in lists.read(folder, "test"))
     rates(
         whole.predict_tasks("predict", folder / "test.jsonl.xz", model, scratch), n, chosen, found

@@ -20,7 +20,8 @@ from typing import Any
 
 import reranking_lists as lists
 
-from hopefear.tasks.rerank.task import train
+from hopefear.tasks.base import train
+from hopefear.tasks.rerank.task import Reranking
 
 SMALL = lists.Size(20, 200, 10, 50, 500)
 
@@ -64,11 +65,13 @@ def extract(chosen: argparse.Namespace, steps: Steps) -> dict[str, Any]:
 
 def large(chosen: argparse.Namespace, steps: Steps) -> dict[str, Any]:
     """One pass over lists that are as many as a whole treebank has."""
-    train(lists.synthetic(SMALL), "perceptron", epochs=1)  # compiles what is not on disk yet
+    train(
+        Reranking(), lists.synthetic(SMALL), "perceptron", epochs=1
+    )  # compiles what is not on disk yet
     steps.end("kernels")
     data = lists.synthetic(lists.LARGE)
     steps.end("data")
-    model = train(data, "perceptron", epochs=1).model
+    model = train(Reranking(), data, "perceptron", epochs=1).model
     steps.end("pass")
     size = sum(array.nbytes for array in data.rows) / 2**20
     return {"values": len(data.rows.values), "arrays_mb": size, "nnz": model.nnz}

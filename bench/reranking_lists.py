@@ -20,8 +20,8 @@ from hopefear.data.lists.files import BLOCK_LISTS as BLOCK_LISTS
 from hopefear.data.lists.files import read_lists
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListFeatures
-from hopefear.features.lists.numbering import Numbered, joined
-from hopefear.tasks.rerank.task import dataset
+from hopefear.features.lists.numbering import NumberedLists, joined
+from hopefear.tasks.rerank.prepare import dataset
 
 FEATURES = "rich,consensus"
 METRIC = "parseval"
@@ -91,7 +91,7 @@ def synthetic(size: Size, seed: int = 1) -> ListDataset:
     return ListDataset(rows, features, source="synthetic")
 
 
-def _block(random: np.random.Generator, size: Size, starts: np.ndarray) -> Numbered:
+def _block(random: np.random.Generator, size: Size, starts: np.ndarray) -> NumberedLists:
     lists, candidates = len(starts) - 1, int(starts[-1])
     features = np.concatenate([_scope(random, size) for _ in range(lists)])
     # One column from each of so many stretches of the list's features: no column comes twice.
@@ -100,7 +100,7 @@ def _block(random: np.random.Generator, size: Size, starts: np.ndarray) -> Numbe
     columns = (edges[:-1] + random.random(shape, np.float32) * np.diff(edges)).astype(np.int32)
     values = random.integers(-2, 2, shape, np.int8)
     values += values >= 0  # a value of 0 would not be stored
-    return Numbered(
+    return NumberedLists(
         np.arange(lists + 1) * size.per_list,
         features,
         np.arange(candidates + 1) * size.per_candidate,
@@ -120,7 +120,7 @@ def _scope(random: np.random.Generator, size: Size) -> np.ndarray:
 
 
 def _costs(
-    random: np.random.Generator, block: Numbered, starts: np.ndarray, truth: np.ndarray
+    random: np.random.Generator, block: NumberedLists, starts: np.ndarray, truth: np.ndarray
 ) -> np.ndarray:
     """How much less a candidate is worth than the best of its list, as a share of the range."""
     shift = np.repeat(block.scopes[:-1], block.indptr[starts[1:]] - block.indptr[starts[:-1]])

@@ -17,8 +17,10 @@ from hopefear.data.files import open_bytes
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.lists.files import read_lists
 from hopefear.metrics.lists import metric_named
+from hopefear.tasks.base import train
 from hopefear.tasks.rerank.model import RerankModel
-from hopefear.tasks.rerank.task import dataset, scores, train
+from hopefear.tasks.rerank.prepare import dataset
+from hopefear.tasks.rerank.task import Reranking, scores
 
 CHILD = Path(__file__).with_name("reranking_child.py")
 TEXTS = "multi30k-nbest"
@@ -40,14 +42,16 @@ def parts(folder: Path, most: int | None) -> Parts:
 def training(given: Parts, learner: str, seeds: range) -> dict[str, list[float]]:
     """CPU seconds of training with the defaults, dev scored after every pass; F on dev and test."""
     few = np.arange(4)
-    train(given.train.take(few), learner, epochs=1, dev=given.dev.take(few))  # compiles
+    train(
+        Reranking(), given.train.take(few), learner, epochs=1, dev=given.dev.take(few)
+    )  # compiles
     found: dict[str, list[float]] = {"seconds": [], "dev": [], "test": [], "nnz": []}
     for seed in seeds:
         data, held = given.train.replaced(), given.dev.replaced()  # with no digest known yet
         made: list[RerankModel] = []
 
         def work(data=data, held=held, seed=seed, made=made) -> None:
-            made.append(train(data, learner, seed=seed, dev=held).model)
+            made.append(train(Reranking(), data, learner, seed=seed, dev=held).model)
 
         found["seconds"].append(common.cpu_seconds(work))
         for part in ("dev", "test"):
@@ -135,7 +139,7 @@ def text_tasks(path: Path, folder: Path) -> dict[str, Any]:
     def data() -> ListDataset:
         return dataset(read_lists(path, metric=metric_named("bleu")), metric="bleu")
 
-    model = train(data(), "perceptron").model
+    model = train(Reranking(), data(), "perceptron").model
     made = predict_tasks("texts predict", path, model, folder)
     return {
         "texts data": lambda: common.cpu_seconds(data),

@@ -21,10 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.dataset import ListDataset, counts_of
 from hopefear.metrics.lists import compare_lists
 from hopefear.recipes.scales import scale_of
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.translation.features import learned
 from hopefear.translation.lists import read
 from hopefear.translation.recipes import TUNE_RECIPES, TuneRecipe

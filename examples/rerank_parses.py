@@ -61,7 +61,7 @@ def main() -> None:
         for seed, (name, n) in enumerate((("train", 300), ("dev", 60), ("test", 100))):
             write(Path(folder) / name, n, seed)
         model = hopefear.Reranker("vrda", features="ptb", l1=1e-2, on_last_support=True)
-        model.fit_file(f"{folder}/train", dev=f"{folder}/dev")
+        model.fit(model.read(f"{folder}/train"), X_val=model.read(f"{folder}/dev"))
         test = model.read(f"{folder}/test")
 
     found = model.evaluate(test)

@@ -36,25 +36,25 @@ METAPHORS = re.compile(
     "|beside|passage|together|rehearsal|shunned"
 )
 PRONOUNS = re.compile(
-    "found|kept|told|made|known|wanted|seen|given|shown|said|taken|left|gone|got|had|done|asked"
+    "found|kept|told|made|known|wanted|seen|given|shown|said|taken|gone|got|had|done|asked"
     "|ones?|others?|own|mine|ours|theirs|rest|most|more|some|any|all|which|what|how|who|whose"
     "|usual|whole|places?|such|same|it|them|this|that|those|these|both|each|every|things?"
     "|something|nothing|nobody"
 )
 _OPENING = re.compile(
     r"(?:What|How|Where|Wherever|Which|Who|Whose|Why|Whoever|Whatever)\b"
-    r"|Whether (?:it|there|they|that|this|all|any|what)\b"
+    r"|Whether (?:it|there|they|that|what)\b"
 )
 _SENTENCE = re.compile(
     r"\b(?:crew|desks?|books|shel(?:f|ves)|roads?|died|dies|lived|lives|dealt|lies|waits|told|tells?"
     r"|says?|said|asks|whoever|whatever|wherever|nobody|somebody|comes|goes|stands?|bears?|tried"
-    r"|so many|so much|as many|such an?|such as these|of its own|of their own|at hand|comes of)\b"
+    r"|so many|so much|such an?|such as these|of its own|of their own|at hand|comes of)\b"
 )
 
 # Private words and the field's, by what they name.
 FUNCTIONS = {
     "seek": "cost_augmented_argmax", "lacks": "why_unsupported", "offers": "supports",
-    "n_coordinates": "n_weights", "tables": "weight_blocks", "entries": "max_gradient_nnz",
+    "n_coordinates": "n_weights",
     "violation": "prediction_margin", "lead": "margin_over", "charge": "output_cost",
     "expect": "nll_and_gradient", "expect_cost": "risk_and_gradient",
     "expect_good": "kl_and_gradient", "settles": "implies_gold_wins", "gram": "gram_matrix",
@@ -64,34 +64,34 @@ FUNCTIONS = {
     "objection": "incompatible_with", "refusal": "incompatible_with", "slope":
     "negative_derivative", "content": "is_mistake_driven", "notes": "new_scratch",
     "reading": "weight_view", "stride": "step_size", "worn": "needs_rescaling",
-    "rebase": "rescale", "restart": "reset_scale", "sums": "is_sum_over_examples",
-    "among": "for_shards", "replays": "needs_history", "with_room": "reserve",
+    "rebase": "rescale", "restart": "reset_scale",
+    "replays": "needs_history", "with_room": "reserve",
     "trimmed": "shrink_to_fit", "sound": "is_valid", "afresh": "reset_window",
     "books": "accumulators", "expect_touch": "prefetch_memory", "alone": "needs_serial_updates",
     "touch": "on_update", "watched": "wrap_sink", "survive": "count_example",
     "settle": "flush", "ask": "prefetch", "hold": "stage_block", "spread": "add_block",
-    "room": "new_buffer", "most_keys": "max_keys", "last_keys": "outermost_child_keys",
+    "most_keys": "max_keys", "last_keys": "outermost_child_keys",
     "n_priced": "n_labels", "price": "label_cost", "in_turn": "sequential_reason",
-    "take": "next_item", "help_out": "run_tasks", "once": "lockfree_cached_property",
+    "help_out": "run_tasks", "once": "lockfree_cached_property",
     "use_up": "release_pages", "in_pages": "allocate_huge_pages", "in_lines": "aligned_rows",
     "leave_line": "sum_of_old_line", "enter_line": "sum_of_new_line", "lifted": "inverse_shrink",
     "scheduled": "learning_rate_at", "mixed_clock": "average_clock", "opened": "reopen",
-    "portable": "to_reference", "pieces": "chunks", "whereabouts": "progress_text",
-    "brief": "short_epochs", "stuck": "made_no_progress", "settled": "converged",
-    "forget": "free_buffers", "folded": "tree_reduce", "share_out": "repeat_by_weight",
+    "pieces": "chunks", "whereabouts": "progress_text",
+    "brief": "short_epochs", "stuck": "made_no_progress",
+    "forget": "free_buffers", "share_out": "repeat_by_weight",
     "visits": "n_repeats", "let_go": "advise_dontneed", "ask_for": "advise_willneed",
-    "while_read": "parse_while_decompressing", "facts": "metadata", "words": "signature_fields",
-    "about": "metadata", "named": "format_parameter", "contests": "disagreements",
+    "while_read": "parse_while_decompressing", "facts": "metadata",
+    "about": "metadata", "contests": "disagreements",
 }  # fmt: skip
 VALUES = {
     "readout": "averaging", "lam": "l2_per_epoch", "sharp": "inverse_temperature",
     "tied": "all_oracles", "nb_share": "nb_weight", "max_share": "max_df", "marks": "punctuation",
-    "spot": "offset", "spots": "offsets", "live": "dirty", "indptr": "offsets", "ptr": "offsets",
+    "spot": "offset", "spots": "offsets", "live": "dirty", "ptr": "offsets",
     "begins": "offsets", "facts": "metadata", "about": "metadata", "tally": "counters",
-    "pad": "scratch", "nbest": "k_best", "desk": "buffers", "verb": "command",
+    "pad": "scratch", "desk": "buffers",
 }  # fmt: skip
 CLASSES = {
-    "Row": "GradientSink", "Weights": "WeightView", "Pricing": "CostSource", "Rule": "UpdateRule",
+    "Row": "GradientSink", "Pricing": "CostSource", "Rule": "UpdateRule",
     "Readout": "Averaging", "Crew": "SpinBarrier", "Team": "ThreadPool",
     "Account": "AverageAccumulator", "Plain": "DenseWeights", "Shrunk": "SoftThresholdedWeights",
     "Stretched": "AdaGradWeights", "Record": "GradientBuffer", "Mover": "UpdateSink",
@@ -103,7 +103,7 @@ CLASSES = {
     "Pile": "GrowableArray", "Gathered": "Accumulator", "Noting": "ListBuilder",
     "Mended": "RepairedLabels", "Rewritten": "ConvertingReader", "Met": "FirstOccurrences",
     "Born": "FirstOccurrences", "Swept": "NumberedText", "Surface": "TaskCommand",
-    "Words": "HelpText", "Use": "ModelCommands", "Rehearsal": "WarmUpCommands",
+    "Use": "ModelCommands", "Rehearsal": "WarmUpCommands",
     "Corpus": "TrainingInput", "Desk": "RequestBatcher", "Shelf": "ModelRegistry",
     "Question": "Request", "Asker": "Client", "Case": "ErrorExample", "Evidence": "ReportData",
     "Passage": "TextInput", "Growing": "GrowableArray",
@@ -139,11 +139,11 @@ def flaws_of(source: str, package: str, where: str) -> Iterator[Flaw]:
     for node in ast.walk(ast.parse(source)):
         place = f"{where}:{getattr(node, 'lineno', 1)}"
         for name, better in _names(node):
-            bare = name.strip("_")
+            bare = name.strip("_") if better is not FUNCTIONS else name
             parts = re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", bare)
             if any(METAPHORS.fullmatch(part.lower()) for part in parts):
                 yield Flaw(package, "metaphors", place, name)
-            elif PRONOUNS.fullmatch(bare.lower()):
+            elif PRONOUNS.fullmatch(bare.strip("_").lower()) and not name.startswith("__"):
                 yield Flaw(package, "pronouns", place, name)
             elif bare in better:
                 yield Flaw(package, "glossary", place, f"{name} → {better[bare]}")

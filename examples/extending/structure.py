@@ -83,11 +83,13 @@ class Subset(NamedTuple):
     def argmax(self, x, theta, y):
         choose(x, theta.points, y)
 
-    def margin(self, x, theta, y):
+    def margin(self, x, theta, y, exact):
         """Where the best choice is gold, its rival has one item less and one more."""
         choose(x, theta.points, y)
         if not self.right(x, y):
-            return self.lead(x, theta, y)
+            return min(0.0, self.lead(x, theta, y))
+        if not exact:
+            return 1.0
         worst, best = -1, -1
         for t in range(size(x)):
             if y[t] == 1 and (worst < 0 or theta.points[t] <= theta.points[worst]):
@@ -98,10 +100,6 @@ class Subset(NamedTuple):
             return UNRIVALLED
         y[worst], y[best] = 0, 1
         return self.lead(x, theta, y)
-
-    def violation(self, x, theta, y):
-        choose(x, theta.points, y)
-        return 1.0 if self.right(x, y) else min(0.0, self.lead(x, theta, y))
 
     def right(self, x, y):
         for t in range(size(x)):  # noqa: SIM110 - kernels have no generators
@@ -128,10 +126,9 @@ class Subset(NamedTuple):
         choose(x, theta.charged, y)
         return self.lead(x, theta, y), self.charge(x, cost, y)
 
-    def clear(self, x, mu):
-        mu.parts[: size(x)] = 0.0
-
-    def pull(self, x, y, coef, mu):
+    def add_difference(self, x, y, coef, mu, clear):
+        if clear:
+            mu.parts[: size(x)] = 0.0
         for t in range(size(x)):
             mu.parts[t] += coef * (gold(x, t) - y[t])
 
@@ -143,15 +140,6 @@ class Subset(NamedTuple):
             if mu.direction[j] != 0.0:  # a coordinate that several items have comes once
                 row.put(np.uint64(j), mu.direction[j])
                 mu.direction[j] = 0.0
-
-    def norm(self, x, mu, weights):
-        add_up(x, mu)
-        total, start = 0.0, x.data.starts[x.i]
-        for p in range(x.data.indptr[start], x.data.indptr[start + size(x)]):
-            j = x.data.indices[p]
-            total += weights.at(np.uint64(j)) * mu.direction[j] * mu.direction[j]
-            mu.direction[j] = 0.0
-        return total
 
 
 @helper

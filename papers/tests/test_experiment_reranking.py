@@ -10,9 +10,11 @@ import pytest
 from places import DATA
 
 from hopefear.data.generators import candidate_lists
-from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.dataset import ListDataset, idle_lists
 from hopefear.errors import HopefearError
-from hopefear.tasks.rerank.task import dataset, idle_lists, train
+from hopefear.tasks.base import train
+from hopefear.tasks.rerank.prepare import dataset
+from hopefear.tasks.rerank.task import Reranking
 from hopefear_papers import EXPERIMENTS
 from hopefear_papers.claims import Difference, order_of
 from hopefear_papers.frame import Experiment, KeptRuns, Trail, at_most
@@ -232,7 +234,9 @@ def test_a_run_is_what_the_public_interface_trains(problem):
     whole = dataset(lists, min_count=MIN_COUNT)
     size = whole.features.size
     assert split.size == size  # so that both have the same features
-    model = train(whole.take(np.arange(SIZES[0])), "perceptron", epochs=2, seed=3).model
+    model = train(
+        Reranking(), whole.take(np.arange(SIZES[0])), "perceptron", epochs=2, seed=3
+    ).model
     best = model.predict(whole.take(np.arange(SIZES[0] + SIZES[1], sum(SIZES))))
     outcome = split.test.counts[split.test.rows.starts[:-1] + best]
     assert outcome.tolist() == done.counts[AVERAGED].tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -33,8 +34,10 @@ from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.nbest import NBest
+from hopefear.tasks.base import train as train_task
 from hopefear.tasks.classify import task as classify
-from hopefear.tasks.rerank import task as rerank
+from hopefear.tasks.rerank.prepare import dataset as lists_dataset
+from hopefear.tasks.rerank.task import Reranking
 from hopefear.tasks.tag import task as tag
 from hopefear.training.online import OnlineTrainer
 from hopefear_papers.theorems import bounds
@@ -148,7 +151,7 @@ def test_both_sides_for_mira_are_those_of_plain_numpy(kind, C, weights, seed):
 def test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_nothing():
     classes = sparse_linear(80, 20, per_row=(3, 6), true_weights=12, seed=2).dataset()
     text = tag.dataset(chunks(10, 30, seed=1), "ner")
-    lists = rerank.dataset(candidate_lists(30, 5, 12, doubt=2.0, seed=1))
+    lists = lists_dataset(candidate_lists(30, 5, 12, doubt=2.0, seed=1))
     bank = small_treebank(40, seed=1)
     short = bank.take(np.flatnonzero(np.diff(bank.starts) <= 3)[:6])
     assert len(short)
@@ -158,7 +161,7 @@ def test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_noth
     for train, data, name in (
         (classify.train, classes, "pa"),
         (tag.train, text, "mira"),
-        (rerank.train, lists, "mira"),
+        (partial(train_task, Reranking()), lists, "mira"),
         (small_trees.train, trees, "mira"),
     ):
         how = {"epochs": 2, "seed": 3}

@@ -10,11 +10,11 @@ from hopefear.report import (
     ArcDiagram,
     Case,
     Cases,
-    Comparison,
     Evaluation,
     Findings,
     Judgement,
     MarkedText,
+    ModelComparison,
     Page,
     Plot,
     Rival,
@@ -127,7 +127,7 @@ def side_by_side() -> Page:
     }
     test = {"difference": -1.0, "low": -2.0, "high": 0.5, "p_value": 0.2}
     shown = contests(dict(zip(names, map(judgement, ([0, 0, 1, 2], [0, 1, 0, 1])), strict=True)))
-    return Comparison(
+    return ModelComparison(
         "Two models", "made-up", models, "f1", "F1", tests={names[0]: test}, contests=shown
     ).page()
 

@@ -212,8 +212,9 @@ def test_a_tagger_makes_the_tags(run, folder):
     out = predicted(run, "--format", "text", "--proba", model="raw.model", name="raw.txt")
     assert "# text = It's raining.\n# probability = " in out
     assert "\training\t_\t" in out and "SpaceAfter=No|Probability=" in out
-    (row, _) = map(json.loads, predicted(run, "--format", "text", "--output-format", "json",
-                                         model="raw.model", name="raw.txt").splitlines())  # fmt: skip
+    argv_ = ("--format", "text", "--output-format", "json")
+    rows = predicted(run, *argv_, model="raw.model", name="raw.txt").splitlines()
+    row = json.loads(rows[0])
     assert row["text"] == "It's raining." and row["tokens"][0]["end"] == 4
     text = hopefear.load("raw.model").predict_text("It's raining.\nStop\n")[0].as_dict()
     assert {"sentence": 1, **text} == row

@@ -15,7 +15,8 @@ from hopefear.cli.rerank import METRICS
 from hopefear.data.generators import candidate_lists
 from hopefear.metrics.lists import LIST_METRICS
 from hopefear.tasks.rerank.model import RerankModel
-from hopefear.tasks.rerank.task import DEFAULT_LEARNER, EPOCHS, TREE_COUNT, TREE_FEATURES
+from hopefear.tasks.rerank.prepare import TREE_COUNT, TREE_FEATURES
+from hopefear.tasks.rerank.task import DEFAULT_LEARNER, EPOCHS
 
 pytestmark = pytest.mark.interpreted
 
@@ -293,7 +294,7 @@ def test_a_voted_model_is_described(run):
     assert "predictors" in err and "readout=averaged" in err
     _, out, _ = run("predict", "--model", "v.model", "--input", "test.jsonl", "--proba")
     assert all(0.0 <= one["probability"] <= 1.0 for one in objects(out))
-    status, _, err = run("inspect", "--model", "v.model", "--explain", "test.jsonl")
+    status, _, err = run("predict", "--model", "v.model", "--input", "test.jsonl", "--explain")
     assert status == 1 and "readout=averaged" in err
 
 
@@ -302,23 +303,24 @@ def test_an_explanation_adds_up(run, model):
     if model == "o.model":
         run(*TRAIN, "--baseline", "offset", "--model", model, "--quiet", "--epochs", 2)
     argv = [
-        "inspect",
+        "predict",
         "--model",
         model,
-        "--explain",
+        "--input",
         "test.jsonl",
+        "--explain",
         "--list",
         "list 167",
         "--top",
         99,
     ]
     found = json.loads(run(*argv, "--json", "--pair", "4:1")[1])
-    assert [c["position"] for c in found["candidates"]] == [4, 1]
+    assert (found["label"], found["runner_up"], len(found["texts"])) == (4, 1, 2)
     assert sum(f["amount"] for f in found["features"]) == pytest.approx(found["gap"], abs=1e-4)
     best = json.loads(run(*argv, "--json")[1])
     assert best["gap"] > 0.0 and best["list"] == "list 167"
-    _, _, err = run(*argv)
-    assert "list list 167: candidate" in err and " beats " in err
+    _, out, _ = run(*argv)
+    assert f"  {best['label']}, not {best['runner_up']}, by " in out
 
 
 def test_learners_lists_those_of_lists(run):

@@ -168,13 +168,13 @@ def test_lists_that_all_teach_nothing_are_refused(refused, tmp_path):
 def test_there_is_no_such_list_to_explain(tmp_path, monkeypatch, capsys, models):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "new.jsonl").write_text(good())
-    argv = ["inspect", "--model", str(models / "texts.model"), "--explain", "new.jsonl"]
+    argv = ["predict", "--model", str(models / "texts.model"), "--input", "new.jsonl", "--explain"]
     assert main([*argv, "--list", "z"]) == 1
     assert "--list z: there is no list of this id in new.jsonl" in capsys.readouterr().err
     assert main([*argv, "--pair", "0:5"]) == 1
     assert "list 'a' has no candidate 5" in capsys.readouterr().err
     assert main([*argv, "--pair", "1:1"]) == 2
-    assert main(["inspect", "--model", str(models / "texts.model"), "--list", "a"]) == 2
+    assert main([*argv[:-1], "--list", "a"]) == 2
 
 
 def test_text_output_needs_texts(tmp_path, monkeypatch, capsys, models):

@@ -115,8 +115,8 @@ def test_costs_are_not_looked_at_where_nobody_needs_them(run, files):
     )
     out = run("predict", "--model", "texts.model", "--input", "mixed.jsonl", "--quiet")
     assert [json.loads(line)["best"] for line in out.splitlines()] == [1, 1, 1]
-    argv = ("--explain", "mixed.jsonl", "--list", "c", "--json")
-    assert json.loads(run("inspect", "--model", "texts.model", *argv))
+    argv = ("--input", "mixed.jsonl", "--explain", "--list", "c", "--json")
+    assert json.loads(run("predict", "--model", "texts.model", *argv))
     (files / "halves.jsonl").write_text(lines(parses("a", 1.0), parses("b", gold=TREE)))
     out = run("predict", "--model", "trees.model", "--input", "halves.jsonl", "--quiet")
     assert len(out.splitlines()) == 2

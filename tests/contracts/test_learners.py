@@ -10,7 +10,7 @@ from chain_oracle import corpus, tiny_rows
 from learner_catalogue import FEW_RULES, LOOSE, LOSSES, RULES, SEARCHING, hole
 from list_oracle import rows_of, tiny_lists
 from reference import exact_weights
-from started_trees import new_started
+from started_structures import new_started
 
 from hopefear import testing
 from hopefear.core.interfaces import inferences_of
@@ -35,6 +35,7 @@ KINDS = {
     "chains": [Chain.new(4, 3), Chain.new(4, 2, 2), Chain.new(4, 2, order=2)],
     "lists": [NBest(6), NBest(6, tied=True)],
     "trees": [new_started(tree) for name, tree in TINY.items() if name.endswith("trees")],
+    "segments": [new_started(TINY["segments"])],
 }
 # Those of classes are in test_matrix.py.
 MARGINS = [loss for loss in LOSSES if describe(loss) != describe(Logistic(base=2))]
@@ -108,15 +109,15 @@ def test_every_setting_of_a_rule_and_weights_of_examples(kind, name):
         assert testing.check_learner(loss, RULES[name], Averaged(), structure, rows) == ""
 
 
+TABLES = dict(
+    zip(KINDS, (RECIPES, CHAIN_RECIPES, LIST_RECIPES, TREE_RECIPES, CHAIN_RECIPES), strict=True)
+)
 ONLINE = [
     (kind, name)
-    for kind, recipes in zip(
-        KINDS, (RECIPES, CHAIN_RECIPES, LIST_RECIPES, TREE_RECIPES), strict=True
-    )
+    for kind, recipes in TABLES.items()
     for name, recipe in recipes.items()
-    if hasattr(recipe, "rule")
+    if hasattr(recipe, "rule") and not (kind == "segments" and name == "swvp")
 ]
-TABLES = dict(zip(KINDS, (RECIPES, CHAIN_RECIPES, LIST_RECIPES, TREE_RECIPES), strict=True))
 # What else is worth a look: (name, parameters).
 MORE = [
     ("mira", {"root": "false", "readout": "last"}),

@@ -97,8 +97,8 @@ class Twisted(NamedTuple):
         if self.fault_in == 3:
             theta[0] *= 2.0
 
-    def margin(self, x, theta, y):
-        z = self.right_one.margin(x, theta, y)
+    def margin(self, x, theta, y, exact):
+        z = self.right_one.margin(x, theta, y, exact)
         if self.fault_in == 4:
             y[0] = x.data.labels[x.i]
         return z
@@ -117,13 +117,13 @@ class Twisted(NamedTuple):
     def seek(self, x, theta, cost, sign, y):
         return Classes.seek(self, x, theta, cost, abs(sign) if self.fault_in == 8 else sign, y)
 
-    def expect(self, x, theta, coef, mu):
-        value = Classes.expect(self, x, theta, coef, mu)
-        return value * (1.0 + (self.fault_in == 9))
+    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+        value, wins = Classes.kl_and_gradient(self, x, theta, cost, sharp, coef, mu)
+        return value * (1.0 + (self.fault_in == 9)), wins
 
-    def candidates(self, x, theta, cost, n, ratio):
+    def k_best(self, x, theta, cost, ratio, outputs):
         given = None if self.fault_in == 10 else cost
-        return Classes.candidates(self, x, theta, given, n, ratio)
+        return Classes.k_best(self, x, theta, given, ratio, outputs)
 
 
 @testing.outputs_of.register(Twisted)
@@ -141,7 +141,7 @@ FAULTS = {
     6: "norm",
     7: "argmax",
     8: "seek",
-    9: "value of expect",
+    9: "value of kl_and_gradient",
     10: "best",
 }
 
@@ -177,10 +177,10 @@ class CarelessHinge(NamedTuple):
     gap_of: int = 0
 
     def subgradient(self, structure, x, work):
-        z = structure.margin(x, work.theta, work.y)
+        z = structure.margin(x, work.theta, work.y, True)
         importance = float(x.data.weights[x.i]) if self.gap_of else 1.0
         work.gap[0], work.loss[0] = -z if self.gap_of else z, importance * max(0.0, 1.0 - z)
-        structure.contrast(x, work.y, importance, work.mu)
+        structure.add_difference(x, work.y, importance, work.mu, True)
         return 1 if z < 1.0 else 0
 
 

@@ -50,7 +50,7 @@ def test_texts_are_recognised_and_read_alike(form: str, name: str, tmp_path: Pat
     file = examples(path, report=report)
     data = file.read(report=report)
     assert file.format == form.split()[0]
-    assert report.notes == ([] if form == "tsv" else [file.said])
+    assert report.notes == ([] if form == "tsv" else [file.message])
     like = examples(saved(tmp_path, TEXTS["tsv"], "like.tsv")).read()
     assert data.classes == like.classes == ("bad", "good")
     assert data.rows.labels.tolist() == like.rows.labels.tolist() == [1, 0, 1]
@@ -193,7 +193,7 @@ def test_svmlight_with_words_as_labels(tmp_path: Path) -> None:
 def test_numbers_stay_numbers(tmp_path: Path) -> None:
     for text in ("1 1:2\n-1 3:4\n", "+1 qid:3 1:2\n0\n", "2\t1:3\n1\t2:1\n"):
         file = examples(saved(tmp_path, text))
-        assert (file.format, file.said, file.words) == ("svmlight", "", None), text
+        assert (file.format, file.message, file.words) == ("svmlight", "", None), text
 
 
 def test_by_way_of_the_command(tmp_path: Path, capsys, monkeypatch) -> None:

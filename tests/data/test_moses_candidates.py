@@ -16,7 +16,9 @@ from hopefear.data.lists.input import UnjudgedError
 from hopefear.data.moses.reading import moses_blocks, read_moses
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.lists import metric_named
-from hopefear.tasks.rerank.task import dataset, train
+from hopefear.tasks.base import train
+from hopefear.tasks.rerank.prepare import dataset
+from hopefear.tasks.rerank.task import Reranking
 from hopefear.translation.lists import read
 
 pytestmark = pytest.mark.interpreted
@@ -131,4 +133,4 @@ def test_a_reranker_learns_from_them(nbest):
     data = dataset(blocks, metric=BLEU)
     names = {data.features.name(j) for j in range(data.features.size)}
     assert {"LM0", "TM0.0", "TM0.1"} <= {name.split(":")[-1] for name in names}
-    assert train(data, "perceptron", epochs=1).model.metric.name == "bleu"
+    assert train(Reranking(), data, "perceptron", epochs=1).model.metric.name == "bleu"

@@ -18,6 +18,7 @@ from list_oracle import tiny_lists
 from hopefear.core.learner import part_name
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.regret import Regret
+from hopefear.data.lists.objects import ListReader
 from hopefear.data.lists.trees import parse_trees
 from hopefear.features.lists.extraction import EXPECTED, consensus_keys, consensus_names
 from hopefear.features.lists.numbering import key_of
@@ -28,8 +29,9 @@ from hopefear.losses.ramp import Ramp
 from hopefear.metrics.lists import LIST_METRICS
 from hopefear.recipes import LIST_RECIPES, LOSSES, Recipe
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.input import ListReader
-from hopefear.tasks.rerank.task import dataset, train
+from hopefear.tasks.base import train
+from hopefear.tasks.rerank.prepare import dataset
+from hopefear.tasks.rerank.task import Reranking
 
 PAGE = text_of("docs/reranking.md")
 
@@ -85,7 +87,7 @@ def test_what_all_candidates_share_changes_nothing():
     found = []
     for lists in (X, shifted):
         data = dataset(ListReader(False).read(lists, y), "named")
-        weights = train(data, "perceptron", epochs=3, dtype=np.float64).model.weights
+        weights = train(Reranking(), data, "perceptron", epochs=3, dtype=np.float64).model.weights
         found.append(dict(zip(data.features.names(range(5)), weights.tolist(), strict=True)))
         assert data.features.size == 5  # what is the same for all is no feature at all
     assert found[0] == pytest.approx(found[1], abs=1e-9)

@@ -15,7 +15,7 @@ from places import ROOT
 
 from hopefear.data.lists.trees import Symbols, parse_trees
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.brackets import Trees
+from hopefear.features.brackets import BracketTrees
 from hopefear.features.trees import KINDS, TreeFamilies, families, tree_keys, tree_names
 from hopefear.features.trees.families import SPECIALS
 from hopefear.features.trees.tree import LONGEST
@@ -327,7 +327,7 @@ def test_marks_are_no_words():
     """A word that looks like a mark has another key."""
     assert len(set(SPECIALS)) == len(SPECIALS)
     trees = parse_trees(["(S (NP (NN [])) (VP (VB a)))", "(S (NP (NN b)) (VP (VB a)))"])
-    assert isinstance(trees, Trees)
+    assert isinstance(trees, BracketTrees)
     chosen = families("WordEdges.before")
     keyed = tree_keys(trees, chosen)
     before = keyed.keys.reshape(2, 2)

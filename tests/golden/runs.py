@@ -221,7 +221,7 @@ def _model(task: str, name: str, run: Command) -> dict[str, Any]:
     ask = f"predict --model {file} --input {test}"
     asked = {"plain": ask, "nbest": f"{ask} --nbest 3", "proba": f"{ask} --proba"}
     asked["both"] = f"{ask} --nbest 3 --proba"
-    if task == "tag":
+    if task in ("tag", "rerank"):
         asked["explain"] = f"{ask} --explain --top 3 --json"
     report |= _container(run.folder / file) | _events(run.folder / folder)
     report["exact"] |= {"predictions": {key: _said(run, words) for key, words in asked.items()}}
@@ -231,8 +231,6 @@ def _model(task: str, name: str, run: Command) -> dict[str, Any]:
             run, f"evaluate --model {file} --data {test} --proba --json"
         )
     report["inspect"] = _answer(run, f"inspect --model {file} --top 2 --json")
-    if task == "rerank":
-        report["explain"] = _answer(run, f"inspect --model {file} --explain {test} --top 3 --json")
     return report
 
 

@@ -9,10 +9,10 @@ from hopefear.report import (
     ArcDiagram,
     BracketedText,
     Case,
-    Comparison,
     Evaluation,
     Judgement,
     MarkedText,
+    ModelComparison,
     contests,
 )
 from hopefear.report.error_examples import Contest, Contests
@@ -97,7 +97,7 @@ def test_labels_of_all_models_stand_in_one_table():
         for name, f1 in {"a": 80.0, HOSTILE: 90.0}.items()
     }
     test = {"difference": -10.0, "low": -12.0, "high": -8.0, "p_value": 0.0005}
-    comparison = Comparison(
+    comparison = ModelComparison(
         "Two", "x", models, "f1", "F1", tests={"a": test}, contests=compared({"a": [1], "b": [0]})
     )
     html = comparison.page().html()
@@ -124,5 +124,5 @@ def test_ten_models_of_ten_thousand_sentences_stay_below_two_megabytes():
 
     shown = contests({f"model {k}": own(f"L{k}") for k in range(10)})
     models = {name: Evaluation(name, "", {}, facts={"f1": 1.0}) for name in shown.cases[0].cases}
-    page = Comparison("Ten", "", models, "f1", "F1", contests=shown).page().html()
+    page = ModelComparison("Ten", "", models, "f1", "F1", contests=shown).page().html()
     assert 500_000 < len(page.encode()) < 2_000_000 and isinstance(shown, Contests)

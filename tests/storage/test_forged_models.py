@@ -30,8 +30,12 @@ from hopefear.errors import HopefearError, ModelError
 from hopefear.features.templates import parse_templates
 from hopefear.report.notebook import model_html
 from hopefear.tasks import model_from_parts, service_of
+from hopefear.tasks.answers import Question
+from hopefear.tasks.base import train as train_task
 from hopefear.tasks.classify import task as classify
-from hopefear.tasks.rerank import task as rerank
+from hopefear.tasks.rerank.answers import answer
+from hopefear.tasks.rerank.prepare import dataset as lists_dataset
+from hopefear.tasks.rerank.task import Reranking
 from hopefear.tasks.tag import task as tag
 from hopefear.training.events import plain
 from hopefear.translation.weights import Weights
@@ -70,9 +74,12 @@ KINDS = {
     "hashed": lambda: tagger(EDGES, data={"hash_bits": 5}),
     "unnamed": lambda: tagger(EDGES, data={"keep_names": False}),
     "voted tags": lambda: tagger(EDGES, params={"readout": "voted"}),
-    "lists": lambda: (rerank.train(rerank.dataset(LISTS), "perceptron", epochs=1).model, LISTS),
+    "lists": lambda: (
+        train_task(Reranking(), lists_dataset(LISTS), "perceptron", epochs=1).model,
+        LISTS,
+    ),
     "voted lists": lambda: (
-        rerank.train(rerank.dataset(LISTS), "vrda", {"readout": "voted"}, epochs=1).model,
+        train_task(Reranking(), lists_dataset(LISTS), "vrda", {"readout": "voted"}, epochs=1).model,
         LISTS,
     ),
 }
@@ -101,7 +108,7 @@ def use(header, arrays, data):
             model.nbest(data, 2)
         else:
             assert model.predict(data).shape == (len(data),)
-            model.probabilities(data)
+            answer(model, data, Question(3, True)).as_dicts()
         type(model).from_bytes(model.to_bytes())
     except HopefearError:
         return False

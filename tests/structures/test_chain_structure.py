@@ -76,8 +76,8 @@ def test_a_narrow_beam_is_not_exact_and_never_better():
     shape = {"attributes": 5, "labels": 4}
     for case in cases(shape, lengths=[4] * 12, search=Beam(1)):
         chain, x, work, world = case[:4]
-        assert chain.candidates(x, work.theta, None, 3, 0.0) >= 1
-        y = labels_of(case, chain.candidate(x, work.theta, 0))
+        assert chain.k_best(x, work.theta, None, 0.0, work.outputs[:3]) >= 1
+        y = labels_of(case, work.outputs[0])
         score = world.scores[world.ys.index(y)]
         assert score <= world.scores.max() + 1e-9
         missed += score < world.scores.max() - 1e-9
@@ -110,14 +110,13 @@ def test_every_mixture_of_a_long_sequence_has_room(order):
     x, work = Example(rows, 0), chain.workspace(rows, SAPO(n=1), np.float64)
     rng = np.random.default_rng(4)
     y = ((rows.labels + rng.integers(1, labels, T)) % labels).astype(np.int32)
-    chain.clear(x, work.mu)
     mixture = np.zeros(T, np.int32)
     for first in range(T):
         for last in range(first, T):
             taken = np.zeros(T, np.uint8)
             taken[first : last + 1] = 1
             chain.mix(x, y, taken, mixture)
-            chain.pull(x, mixture, 1.0, work.mu)
+            chain.add_difference(x, mixture, 1.0, work.mu, first == last == 0)
     assert work.mu.extent[2] <= work.mu.cells.size
 
 

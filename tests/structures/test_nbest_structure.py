@@ -27,7 +27,7 @@ def test_gold_that_is_far_behind_still_has_a_finite_loss(behind, tied):
     work = structure.workspace(rows, Log(), np.float64)
     x = Example(rows, 0)
     structure.score(x, Plain(np.ones(1)), work.theta)
-    value = structure.expect(x, work.theta, 1.0, work.mu)
+    value, _ = structure.kl_and_gradient(x, work.theta, None, 1.0, 1.0, work.mu)
     alike = np.log1p(np.exp(-1.0)) if tied else 0.0
     assert value == pytest.approx(behind - alike, abs=0.4)
     assert np.isfinite(work.mu.parts).all()
@@ -46,8 +46,9 @@ def test_scores_that_are_no_numbers_are_seen(tied):
             for w in (np.inf, np.nan):
                 x = Example(rows, i)
                 structure.score(x, Plain(np.array([w])), work.theta)
-                assert not np.isfinite(structure.violation(x, work.theta, work.y))
-                assert not np.isfinite(structure.expect(x, work.theta, 1.0, work.mu))
+                assert not np.isfinite(structure.margin(x, work.theta, work.y, False))
+                value, _ = structure.kl_and_gradient(x, work.theta, None, 1.0, 1.0, work.mu)
+                assert not np.isfinite(value)
 
 
 def test_single_precision_stays_near():
@@ -60,7 +61,7 @@ def test_single_precision_stays_near():
         structure.score(x, Plain(w.astype(np.float32)), work.theta)
         world = ListWorld(structure, rows, i, w)
         np.testing.assert_allclose(work.theta.points[: len(world.scores)], world.scores, atol=1e-5)
-        structure.expect(x, work.theta, 1.0, work.mu)
+        structure.kl_and_gradient(x, work.theta, None, 1.0, 1.0, work.mu)
         row = Sums(np.zeros(FEATURES), np.zeros(FEATURES, np.int64), True)
         structure.scatter(x, work.mu, row)
         wanted = world.F[world.gold] - softmax(world.scores) @ world.F
@@ -73,7 +74,7 @@ def test_sizes_and_offers():
     assert n_weights(structure) == FEATURES
     work = structure.workspace(rows, SAPO(n=9), np.float64)
     assert work.max_nnz == np.diff(rows.scopes).max()
-    assert len(work.theta.points) == 5 and work.theta.picks.shape == (9, 2)
+    assert len(work.theta.points) == 5 and work.outputs.shape == (9, 2)
     assert set(inferences_of(structure)) >= {
         "cost",
         "nbest",

@@ -11,8 +11,10 @@ from hopefear.data.generators import candidate_lists
 from hopefear.data.lists import files
 from hopefear.recipes import scales
 from hopefear.recipes.scales import mean_regret
+from hopefear.tasks.base import train
 from hopefear.tasks.rerank import task
-from hopefear.tasks.rerank.task import dataset, train
+from hopefear.tasks.rerank.prepare import dataset
+from hopefear.tasks.rerank.task import Reranking
 
 pytestmark = pytest.mark.interpreted
 
@@ -31,7 +33,7 @@ def test_regrets_of_stretches_have_the_mean_of_all(monkeypatch, at_once):
 
 
 def test_a_temperature_needs_some_lists_only(monkeypatch):
-    every = train(DATA, "perceptron", epochs=2).model.temperature
+    every = train(Reranking(), DATA, "perceptron", epochs=2).model.temperature
     seen = []
     monkeypatch.setattr(task, "_FITTED_ON", 10)
     monkeypatch.setattr(task, "_PARTS", 4)
@@ -39,7 +41,7 @@ def test_a_temperature_needs_some_lists_only(monkeypatch):
     monkeypatch.setattr(
         type(DATA), "take", lambda self, which: seen.append(which) or taken(self, which)
     )
-    some = train(DATA, "perceptron", epochs=2).model.temperature
+    some = train(Reranking(), DATA, "perceptron", epochs=2).model.temperature
     assert sum(len(which) for which in seen) == 10 and len(seen) == 4
     assert some > 0.0 and some != every
 

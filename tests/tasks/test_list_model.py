@@ -13,8 +13,12 @@ from hopefear import storage
 from hopefear.data.generators import candidate_lists
 from hopefear.errors import HopefearError, ModelError
 from hopefear.metrics.lists import metric_named
+from hopefear.tasks.answers import Question
+from hopefear.tasks.base import train
+from hopefear.tasks.rerank.answers import answer
 from hopefear.tasks.rerank.model import RerankModel
-from hopefear.tasks.rerank.task import dataset, train
+from hopefear.tasks.rerank.prepare import dataset
+from hopefear.tasks.rerank.task import Reranking
 from hopefear.training.predictors import LinearPredictor
 
 pytestmark = pytest.mark.interpreted
@@ -24,7 +28,7 @@ DATA = dataset(LISTS)
 
 
 def trained(learner="vrda", lists=LISTS, baseline="feature", **params) -> RerankModel:
-    return train(dataset(lists, baseline=baseline), learner, params, epochs=2).model
+    return train(Reranking(), dataset(lists, baseline=baseline), learner, params, epochs=2).model
 
 
 def test_a_file_keeps_only_features_that_have_a_weight(tmp_path):
@@ -69,20 +73,21 @@ def test_a_model_of_no_weights_keeps_the_order_given():
     found = RerankModel.from_bytes(empty.to_bytes())
     assert (found.features.size, found.nnz) == (0, 0)
     assert not found.predict(LISTS).any() and found.top() == found.bottom() == []
-    np.testing.assert_allclose(found.probabilities(LISTS), 0.2)
+    shares = answer(found, LISTS, Question(proba=True)).probabilities
+    np.testing.assert_allclose(shares, 0.2)
 
 
 def test_answers_are_the_same_for_blocks_and_for_data():
-    model = train(DATA, "perceptron", epochs=2).model
+    model = train(Reranking(), DATA, "perceptron", epochs=2).model
     np.testing.assert_array_equal(model.score(LISTS), model.score(DATA))
     np.testing.assert_array_equal(model.predict([LISTS, LISTS])[30:], model.predict(DATA))
-    ranks = model.rank(LISTS)
+    ranks = answer(model, LISTS, Question()).ranks
     assert [r[0] for r in ranks] == model.predict(LISTS).tolist()
     assert all(sorted(r) == list(range(5)) for r in ranks)
 
 
 def test_reasons_add_up_to_the_difference():
-    model = train(DATA, "perceptron", epochs=2).model
+    model = train(Reranking(), DATA, "perceptron", epochs=2).model
     points = model.score(DATA)[10:15]  # of list 2
     for one, other in ((0, 1), (3, 2)):
         parts = model.explain(LISTS, 2, one, other).contributions
@@ -95,7 +100,7 @@ def test_reasons_add_up_to_the_difference():
 
 
 def test_the_heaviest_features_come_first():
-    model = train(DATA, "perceptron", epochs=2).model
+    model = train(Reranking(), DATA, "perceptron", epochs=2).model
     weights = {DATA.features.name(j): float(model.weights[j]) for j in range(DATA.features.size)}
     assert model.top(1) == [max(weights.items(), key=lambda item: item[1])]
     assert model.bottom(1) == [min(weights.items(), key=lambda item: item[1])]
@@ -203,7 +208,7 @@ def test_forged_files_are_refused_or_work(readout):
             continue
         best = found.predict(LISTS)
         assert best.shape == (30,) and best.min() >= 0 and best.max() < 5
-        assert len(found.rank(LISTS)) == 30
+        assert len(answer(found, LISTS, Question()).ranks) == 30
         if readout != "voted":
             found.top(2)
         RerankModel.from_bytes(found.to_bytes())

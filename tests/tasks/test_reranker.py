@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 import hopefear
 from hopefear import Reranker
 from hopefear.data.generators import candidate_lists
+from hopefear.data.lists.files import read_lists
 from hopefear.metrics.lists import metric_named
 from hopefear.training.loop import LearningWarning
 
@@ -153,7 +154,7 @@ def test_wrong_shapes_are_named_by_list_and_candidate(lists, costs, message):
 def test_a_key_that_is_none_of_a_record_is_refused_when_records_are_known():
     model = Reranker("perceptron").fit([[{"score": 1.0}, {"score": 2.0}]], [[0, 1]])
     with pytest.raises(ValueError, match="list 0, candidate 0: no key 'lm'; a candidate has feat"):
-        model.predict([[{"lm": 1.0}]])
+        model.predict([[{"lm": 1.0, "score": 0.5}]])
 
 
 def test_parameters_are_cloned_and_checked_when_fitting():
@@ -226,7 +227,7 @@ def test_files_are_read_and_models_loaded(tmp_path):
         for i, (a, b) in enumerate(zip(X, Y, strict=True)):
             items = [{"features": f, "cost": c} for f, c in zip(a, b, strict=True)]
             print(json.dumps({"id": str(i), "candidates": items}), file=file)
-    model = Reranker("perceptron", epochs=3).fit_file(path, dev=path)
+    model = Reranker("perceptron", epochs=3).fit(read_lists(path), None, None, read_lists(path))
     read = Reranker.read(path)
     assert (
         model.predict(read).tolist()
@@ -238,7 +239,7 @@ def test_files_are_read_and_models_loaded(tmp_path):
     assert Reranker.load(tmp_path / "model").predict(read).tolist() == model.predict(read).tolist()
     assert loaded.predict(read).tolist() == model.predict(read).tolist()
     with pytest.raises(ValueError, match=r"lists\.jsonl"):
-        Reranker("perceptron").fit_file(tmp_path / "no" / "lists.jsonl")
+        Reranker.read(tmp_path / "no" / "lists.jsonl")
 
 
 def test_metrics_of_texts_are_refused_for_trees():
@@ -296,11 +297,10 @@ def test_files_with_duplicates_and_gold_trees_of_their_own(tmp_path):
     (tmp_path / "nbest").write_text(f"3\tx\n-3\n{other}\n-2\n{tree}\n-1\n{other}\n")
     (tmp_path / "gold").write_text(tree + "\n")
     nbest, gold = tmp_path / "nbest", tmp_path / "gold"
-    reranker = Reranker("perceptron", min_count=1, epochs=2)
-    reranker.fit_file(nbest, nbest, dev_gold=gold, gold=gold, format="bllip", dedup="best")
+    reranker = Reranker("perceptron", min_count=1, epochs=2, dedup="best")
+    block = Reranker.read(nbest, gold=gold, format="bllip", dedup="none")
+    reranker.fit(block, X_val=block)
     assert reranker.model_.about["reading"] == {"dedup": "best"}
     reranker.save(tmp_path / "model")
     kept = Reranker.load(tmp_path / "model").model_.about
     assert kept["reading"] == {"dedup": "best"}
-    with pytest.raises(ValueError, match="dev_gold belongs to held-out lists"):
-        reranker.fit_file(nbest, dev_gold=gold, gold=gold)

@@ -12,7 +12,7 @@ from places import DATA as CORPORA
 from hopefear.core.learner import Learner
 from hopefear.data.generators import candidate_lists
 from hopefear.data.lists.candidates import CandidateLists, NamedEntries
-from hopefear.data.lists.dataset import ListDataset, ListRows, encoded
+from hopefear.data.lists.dataset import ListDataset, ListRows, encoded, idle_lists
 from hopefear.errors import CombinationError, HopefearError, InputError
 from hopefear.losses.hinge import Hinge
 from hopefear.metrics.lists import metric_named
@@ -21,8 +21,11 @@ from hopefear.recipes.scales import mean_distances, mean_regret
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.nbest import NBest
+from hopefear.tasks.base import train
+from hopefear.tasks.rerank.answers import evaluate
 from hopefear.tasks.rerank.estimator import Reranker
-from hopefear.tasks.rerank.task import chosen, dataset, evaluate, idle_lists, scores, train
+from hopefear.tasks.rerank.prepare import chosen, dataset
+from hopefear.tasks.rerank.task import Reranking, scores
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.loop import LearningWarning
@@ -137,7 +140,10 @@ def test_the_scale_is_the_mean_distance_from_the_oracle():
 def test_costs_in_another_unit_make_the_same_model():
     dear = DATA.replaced(costs=100.0 * DATA.rows.costs)
     assert mean_regret(dear.rows) == pytest.approx(100.0 * mean_regret(DATA.rows))
-    one, other = (train(data, "maxent", epochs=2).model.predictor.weights for data in (DATA, dear))
+    one, other = (
+        train(Reranking(), data, "maxent", epochs=2).model.predictor.weights
+        for data in (DATA, dear)
+    )
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
 
 
@@ -146,10 +152,10 @@ def test_lists_that_teach_nothing_stay_without_weight():
     data = dataset(block)
     assert idle_lists(data).tolist() == [True, True, False]
     assert data.rows.weights.tolist() == [0.0, 0.0, 3.0]
-    assert train(data, "perceptron", epochs=1).model.about["data"]["idle"] == 2
+    assert train(Reranking(), data, "perceptron", epochs=1).model.about["data"]["idle"] == 2
     assert encoded(block, data.features).rows.weights.tolist() == [1.0, 1.0, 3.0]
     with pytest.raises(HopefearError, match="in every list all candidates cost the same"):
-        train(dataset(texts([[0.5], [1.0, 1.0]])), "perceptron")
+        train(Reranking(), dataset(texts([[0.5], [1.0, 1.0]])), "perceptron")
 
 
 def test_equally_cheap_candidates_are_told_apart_by_a_named_rule():
@@ -169,7 +175,7 @@ def test_the_score_is_a_feature_an_offset_or_nothing():
         data = dataset(block, baseline=baseline)
         assert "score" not in data.features.names(range(data.features.size))
         assert data.rows.offsets.tolist() == offsets
-        model = train(data, "perceptron", epochs=1).model
+        model = train(Reranking(), data, "perceptron", epochs=1).model
         assert model.baseline == baseline
         assert model.encode(block).rows.offsets.tolist() == offsets
     assert not dataset(block, "named").features.extraction.score
@@ -179,7 +185,7 @@ def test_what_is_fixed_is_not_unlearned():
     """Where costs do not count, all is wanted as the generator has it, and nothing is learned."""
     data = dataset(LISTS, baseline="offset")
     with pytest.warns(LearningWarning, match="all weights are zero"):
-        assert train(data, "maxent", {"sharp": 0.0}, epochs=2).model.nnz == 0
+        assert train(Reranking(), data, "maxent", {"sharp": 0.0}, epochs=2).model.nnz == 0
 
 
 def test_the_default_gains_on_lists_of_a_sure_generator():
@@ -209,7 +215,7 @@ def test_the_default_gains_on_lists_of_a_sure_generator():
 def test_votes_cannot_take_a_fixed_score():
     data = dataset(LISTS, baseline="offset")
     with pytest.raises(CombinationError, match=r"Voted and baseline=offset: .*baseline=feature"):
-        train(data, "vrda", {"readout": "voted"}, epochs=1)
+        train(Reranking(), data, "vrda", {"readout": "voted"}, epochs=1)
 
 
 def test_blocks_give_what_they_give_together():
@@ -260,7 +266,7 @@ def test_metrics_judge_texts_against_references():
     assert data.rows.oracles.tolist() == [1, 0]
     assert scores(data, np.array([0, 0]), metric)["wer"] == pytest.approx(20.0)
     with pytest.raises(HopefearError, match="was judged by wer, not by bleu"):
-        train(data, "perceptron", metric="bleu")
+        train(Reranking(metric="bleu"), data, "perceptron")
     mixed = [block, replace(texts([[1.0, 0.0]]), source="two")]
     with pytest.raises(HopefearError, match="expected references"):
         dataset(mixed, metric="wer")
@@ -291,13 +297,16 @@ def test_training_gains_on_the_generator_and_repeats_itself():
     whole = candidate_lists(400, doubt=3.0, seed=5)
     data = dataset(cut(whole, 0, 300))
     test = encoded(cut(whole, 300, 400), data.features)
-    first = train(data, "perceptron", epochs=4)
+    first = train(Reranking(), data, "perceptron", epochs=4)
     found = scores(test, first.model.predict(test), first.model.metric)
     base = scores(test, np.zeros(100, np.int64), first.model.metric)
     assert found["cost"] < 0.5 * base["cost"] and found["oracle_rate"] > base["oracle_rate"]
-    again = train(data, "perceptron", epochs=4).model
+    again = train(Reranking(), data, "perceptron", epochs=4).model
     assert again.to_bytes() == first.model.to_bytes()
-    assert train(data, "perceptron", epochs=4, seed=2).model.to_bytes() != again.to_bytes()
+    assert (
+        train(Reranking(), data, "perceptron", epochs=4, seed=2).model.to_bytes()
+        != again.to_bytes()
+    )
     told = evaluate(first.model, cut(whole, 300, 400), samples=50).as_dict()
     assert told["cost"] == pytest.approx(found["cost"])
     assert told["oracle_cost"] < told["cost"] < told["baseline_cost"] < told["worst_cost"]
@@ -305,20 +314,22 @@ def test_training_gains_on_the_generator_and_repeats_itself():
 
 def test_training_stops_where_the_cost_is_lowest():
     data, dev = DATA.take(np.arange(40)), DATA.take(np.arange(40, 60))
-    made = train(data, "perceptron", epochs=8, dev=dev, stopping=Stopping("cost", 0))
+    made = train(Reranking(), data, "perceptron", epochs=8, dev=dev, stopping=Stopping("cost", 0))
     costs = [event["dev"]["cost"] for event in made.fit.history]
     assert made.fit.best_epoch == 1 + int(np.argmin(costs))
     got = scores(dev, made.model.predict(dev), made.model.metric)
     assert got.items() <= made.fit.history[made.fit.best_epoch - 1]["dev"].items()
     rates = [event["dev"]["oracle_rate"] for event in made.fit.history]
-    made = train(data, "perceptron", epochs=8, dev=dev, stopping=Stopping("oracle_rate", 0))
+    made = train(
+        Reranking(), data, "perceptron", epochs=8, dev=dev, stopping=Stopping("oracle_rate", 0)
+    )
     assert made.fit.best_epoch == 1 + int(np.argmax(rates))
     with pytest.raises(HopefearError, match=r"no score 'f1' .*there are cost, oracle_rate"):
-        train(data, "perceptron", dev=dev, stopping=Stopping("f1"))
+        train(Reranking(), data, "perceptron", dev=dev, stopping=Stopping("f1"))
 
 
 def test_a_run_goes_on_where_it_was_broken_off(tmp_path):
-    whole = train(DATA, "perceptron", epochs=4).model.to_bytes()
+    whole = train(Reranking(), DATA, "perceptron", epochs=4).model.to_bytes()
     seen = []
 
     def stop(event):
@@ -327,29 +338,38 @@ def test_a_run_goes_on_where_it_was_broken_off(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(DATA, "perceptron", epochs=4, checkpoints=Checkpoints(tmp_path), on_event=[stop])
-    found = train(DATA, "perceptron", epochs=4, checkpoints=Checkpoints(tmp_path), resume=True)
+        train(
+            Reranking(),
+            DATA,
+            "perceptron",
+            epochs=4,
+            checkpoints=Checkpoints(tmp_path),
+            on_event=[stop],
+        )
+    found = train(
+        Reranking(), DATA, "perceptron", epochs=4, checkpoints=Checkpoints(tmp_path), resume=True
+    )
     assert found.model.to_bytes() == whole
 
 
 def test_batch_learners_settle_and_start_where_they_are_told():
-    made = train(DATA, "maxent-lbfgs")
+    made = train(Reranking(), DATA, "maxent-lbfgs")
     assert made.fit.converged and made.model.about["on"] == "batch"
     start = made.model.weights
-    again = train(DATA, "maxent-lbfgs", start=start)
+    again = train(Reranking(), DATA, "maxent-lbfgs", start=start)
     assert len(again.fit.history) < len(made.fit.history)
     np.testing.assert_allclose(again.model.weights, start, atol=0.05)
-    assert len(train(DATA, "maxent-lbfgs", epochs=2).fit.history) == 2
+    assert len(train(Reranking(), DATA, "maxent-lbfgs", epochs=2).fit.history) == 2
     with pytest.raises(HopefearError, match="only batch learners start from given weights"):
-        train(DATA, "perceptron", start=start)
+        train(Reranking(), DATA, "perceptron", start=start)
 
 
 def test_data_of_other_features_is_refused():
     other = dataset(candidate_lists(5, features=7))
     with pytest.raises(HopefearError, match="read the data with the model's feature map"):
-        train(DATA, "perceptron", dev=other)
+        train(Reranking(), DATA, "perceptron", dev=other)
     with pytest.raises(HopefearError, match="its features have no meaning"):
-        train(ListDataset(DATA.rows), "perceptron")
+        train(Reranking(), ListDataset(DATA.rows), "perceptron")
 
 
 def test_equally_cheap_candidates_may_all_be_right():
@@ -361,7 +381,7 @@ def test_equally_cheap_candidates_may_all_be_right():
         ),
     )
     data = dataset(block)
-    plain, tied = (train(data, "sgd", epochs=3, tied=t).model for t in (False, True))
+    plain, tied = (train(Reranking(tied=t), data, "sgd", epochs=3).model for t in (False, True))
     alone, both = (
         dict(zip(data.features.names(range(3)), m.weights, strict=True)) for m in (plain, tied)
     )
@@ -393,7 +413,7 @@ def test_parse_lists_end_to_end():
     data = dataset(blocks[0], "ptb,consensus", min_count=2)
     test = encoded(blocks[1], data.features)
     assert (data.metric, data.counts.shape[1]) == ("parseval", 3)
-    made = train(data, "perceptron", epochs=3, dev=test, stopping=Stopping("f1", 0))
+    made = train(Reranking(), data, "perceptron", epochs=3, dev=test, stopping=Stopping("f1", 0))
     found = evaluate(made.model, blocks[1], samples=50).as_dict()
     assert found["f1"] == pytest.approx(max(e["dev"]["f1"] for e in made.fit.history))
     assert found["worst_f1"] < found["baseline_f1"] < found["oracle_f1"]
@@ -404,13 +424,15 @@ def test_lists_without_features_are_refused():
     found = texts([[0.0, 1.0], [1.0, 0.0]])
     bare = replace(found, sparse=None, scores=np.zeros(4))
     with pytest.raises(HopefearError, match="memory: no feature tells the candidates of a list ap"):
-        train(dataset(bare), "perceptron")
+        train(Reranking(), dataset(bare), "perceptron")
 
 
 def test_costs_below_zero_teach_by_their_differences():
     less = replace(LISTS, costs=LISTS.costs - 7.0)
     for learner in ("perceptron", "mira", "nbest-mira", "maxent", "risk", "rampion", "ssvm"):
-        one, other = (train(dataset(lists), learner, epochs=2).model for lists in (LISTS, less))
+        one, other = (
+            train(Reranking(), dataset(lists), learner, epochs=2).model for lists in (LISTS, less)
+        )
         np.testing.assert_allclose(one.weights, other.weights, rtol=1e-4, atol=1e-6)
     found = evaluate(other, less)
     assert found.oracle.scores["cost"] == pytest.approx(-7.0)

@@ -18,8 +18,10 @@ from hopefear.readouts.last import Last, Nothing
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary
 from hopefear.structures.nbest import NBest
+from hopefear.tasks.base import train as train_task
 from hopefear.tasks.classify.task import train
-from hopefear.tasks.rerank import task as reranking
+from hopefear.tasks.rerank.prepare import dataset as lists_dataset
+from hopefear.tasks.rerank.task import Reranking
 from hopefear.training.batch import Batch
 from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.decoders.lists import ListDecoder
@@ -127,8 +129,8 @@ def test_a_learner_may_be_built_before():
 def test_the_best_of_the_n_best_is_the_best(voted):
     readout = {"readout": "voted"} if voted else {}
     model = train(DATA, "perceptron", readout, epochs=1).model
-    lists = reranking.dataset(candidate_lists(12, doubt=3.0))
-    ranker = reranking.train(lists, "perceptron", readout, epochs=1).model.ranker()
+    lists = lists_dataset(candidate_lists(12, doubt=3.0))
+    ranker = train_task(Reranking(), lists, "perceptron", readout, epochs=1).model.ranker()
     assert isinstance(ranker, ListDecoder) and isinstance(ranker.structure, NBest)
     for answers, rows in ((ClassDecoder(model.structure, model.predictor), model.prepared(DATA)),
                           (ranker, lists.rows)):  # fmt: skip
@@ -148,4 +150,4 @@ def test_learners_of_one_order_refuse_data_in_blocks():
 
 def test_only_examples_and_sentences_are_visited_by_blocks():
     with pytest.raises(HopefearError, match="leave out by_block"):
-        Passes(reranking.dataset(candidate_lists(5)), by_block=True)
+        Passes(lists_dataset(candidate_lists(5)), by_block=True)

@@ -28,8 +28,8 @@ from hopefear.translation.names import phrase_name
 from hopefear.translation.scoring import choice, scores, with_scores
 from hopefear.translation.task import corpus_score, tune
 from hopefear.translation.text_features import (
-    Grams,
-    Tally,
+    GramCounts,
+    GramTable,
     TellingGrams,
     derived,
     needed,
@@ -255,7 +255,7 @@ def test_tuners_take_them():
     assert corpus_score(plain, found.weights) == pytest.approx(found.after["train"])
 
 
-@pytest.mark.parametrize("kind", [TellingGrams, Grams, Tally])
+@pytest.mark.parametrize("kind", [TellingGrams, GramTable, GramCounts])
 def test_fields_of_kernels_bear_no_name_of_a_method(kind):
     # Numba would take them for the methods that learners register on all named tuples.
     assert not set(kind._fields) & set(component._SIGNATURES)

@@ -14,16 +14,16 @@ import numpy as np
 
 from hopefear import __version__
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import ListDataset, ListRows
+from hopefear.data.lists.dataset import ListDataset, ListRows, teaching
 from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import EXPECTED
-from hopefear.features.lists.numbering import Numbered, pruned
+from hopefear.features.lists.numbering import NumberedLists, pruned
 from hopefear.features.trees import families
 from hopefear.metrics.lists import Parseval
 from hopefear.storage import load, save
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.task import dataset, teaching
+from hopefear.tasks.rerank.prepare import dataset
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import Predictor
 from hopefear_papers.frame import find_files
@@ -171,7 +171,7 @@ def extracted(folder: Path, most: Sequence[int] | None = None) -> Problem:
 def _renumbered(data: ListDataset, new: np.ndarray) -> ListDataset:
     rows = data.rows
     entries = pruned(
-        Numbered(rows.scopes, rows.features, rows.indptr, rows.columns, rows.values),
+        NumberedLists(rows.scopes, rows.features, rows.indptr, rows.columns, rows.values),
         rows.starts,
         new,
     )

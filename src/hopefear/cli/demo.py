@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -332,22 +333,14 @@ def _lists(console: Console, page: Page, study: Study) -> list[str]:
 def _study_lists(train: int, test: int, epochs: int) -> Study:
     import numpy as np
 
-    from hopefear.cli.old import Adapted
-    from hopefear.cli.rerank.corpus import Candidates
     from hopefear.cli.surface import surface_of
     from hopefear.data.generators import candidate_lists
-    from hopefear.data.lists.dataset import encoded
-    from hopefear.tasks.rerank.judging import metric_of
-    from hopefear.tasks.rerank.task import Reranking, dataset
+    from hopefear.tasks.rerank.prepare import prepare
 
     lists = candidate_lists(train + test, 20, 300, doubt=4.0, seed=1)
-    data = dataset(lists)
-    first, last = np.arange(train), np.arange(train, train + test)
-    data, test_data = data.take(first), encoded(lists, data.features).take(last)
-    corpus = Candidates(data=data, judged_by=metric_of(None, test_data))
-    prepared = Adapted(
-        task=Reranking(), data=data, stop_on=corpus.metric, corpus=corpus, args=None, console=None
-    )
+    prepared = prepare(lists, {})
+    test_data = prepared.held_out(lists).take(np.arange(train, train + test))
+    prepared = replace(prepared, data=prepared.data.take(np.arange(train)))
     study = Study(surface_of("rerank"), prepared, lambda own: test_data, None, {"epochs": epochs})
     return _learned(study, learners_of("rerank"))
 

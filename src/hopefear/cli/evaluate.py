@@ -260,7 +260,7 @@ def _write_comparison(
     args: argparse.Namespace, names: Sequence[str], models: Sequence[_Judged], tests: Sequence[Any]
 ) -> list[dict[str, Any]]:
     """Write the page of several models; the examples on which they differ most."""
-    from hopefear.report import Comparison, Findings, contests
+    from hopefear.report import Findings, ModelComparison, contests
     from hopefear.report.error_examples import Contests
 
     score = models[0].sample.score
@@ -272,7 +272,7 @@ def _write_comparison(
             judgements[name] = one.evidence.judgement
         evaluations[name] = one.evaluation(name, args, findings)
     shared = contests(judgements) if len(judgements) == len(models) else Contests()
-    comparison = Comparison(
+    comparison = ModelComparison(
         f"{len(models)} models compared",
         f"{os.path.basename(args.data)}: {', '.join(names)}",
         evaluations,

@@ -13,10 +13,7 @@ from hopefear.cli.console import Console, check_output, print_json
 from hopefear.cli.guard import put, write_out
 from hopefear.cli.surface import opened, use_options
 
-USAGE = (
-    "--model PATH | --weights FILE [--top N] [--explain FILE --list ID] [--card FILE.md] "
-    "[--export FILE.json] [--config]"
-)
+USAGE = "--model PATH | --weights FILE [--top N] [--card FILE.md] [--export FILE.json] [--config]"
 DESCRIPTION = """
 Show the size and sparsity of a model, how it was trained and on what, and the heaviest features
 of every label; of a tagger also its templates and its strongest transitions, those it seeks and
@@ -81,8 +78,6 @@ def run(args: argparse.Namespace) -> int:
             check_output(output, [args.model])
     surface, model = opened(args, "inspect")
     console = Console(args.quiet)
-    if surface.explain(args, model, console):
-        return 0
     if args.config:
         write_out(config_of(model.about, surface.name))
         return 0

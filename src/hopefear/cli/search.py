@@ -242,7 +242,7 @@ def _trial_line(metric: str, finding: Any) -> str:
         )
     elif finding.state == "pruned":
         end = f"given up after pass {finding.passes}"
-    words = "defaults" if finding.usual else in_words(finding.params)
+    words = "defaults" if finding.defaults else in_words(finding.params)
     return f"trial {finding.number}: {finding.learner} {words}: {end}"
 
 
@@ -318,14 +318,14 @@ def _written(args: argparse.Namespace, surface: Surface, search: Any, study: Any
         **{state: states.count(state) for state in ("complete", "pruned", "failed")},
         "best": _facts(best),
         "front": [{**_facts(finding), "config": paths[finding.number]} for finding in front],
-        "defaults": [_facts(finding) for finding in findings if finding.usual],
+        "defaults": [_facts(finding) for finding in findings if finding.defaults],
         "files": [*paths.values(), *filter(None, (args.report,))],
         "study": args.study,
     }
 
 
 def _facts(finding: Any) -> dict[str, Any]:
-    unsaid = ("curve", "error", "usual")
+    unsaid = ("curve", "error", "defaults")
     return {key: value for key, value in finding._asdict().items() if key not in unsaid}
 
 
@@ -365,7 +365,7 @@ def _show(console: Console, search: Any, study: Any) -> None:
     front = search.front(study) if len(search.objectives) > 1 else []
     shown = [best, *(f for f in front if f != best)]
     usual = [
-        f for f in search.findings(study) if f.usual and f.state == "complete" and f not in shown
+        f for f in search.findings(study) if f.defaults and f.state == "complete" and f not in shown
     ]
     console.say()
     marked = {"non-zeros": "min", "seconds": "min"}

@@ -283,10 +283,6 @@ class Surface:
         """Gives what predict writes with ``--explain``; see `hopefear.cli.explain.told`."""
         raise HopefearError(f"--explain: nothing explains models of the task {model.task}")
 
-    def explain(self, args: argparse.Namespace, model: Any, console: Any) -> bool:
-        """Says why an answer is what it is, where inspect is asked for that; whether it was."""
-        return False
-
     def evaluate(
         self, args: argparse.Namespace, model: Any, console: Any, report: Any
     ) -> dict[str, Any]:

@@ -141,3 +141,19 @@ def check_parameters(
     for name, words in choices.items():
         if (value := getattr(owner, name)) not in words:
             refuse(name, f"must be one of {', '.join(words)}, not {value!r}")
+
+
+def sample_weights(sample_weight: Any, n: int, what: str) -> np.ndarray:
+    """A finite weight from 0 on for each of n examples.
+
+    >>> sample_weights([1, 2], 2, "lists").tolist()
+    [1.0, 2.0]
+    """
+    weights = np.asarray(sample_weight, np.float64)
+    if weights.shape != (n,):
+        raise HopefearError(f"{n} {what} need as many weights, not an array of {weights.shape}")
+    sound = (weights >= 0.0) & np.isfinite(weights)
+    if not sound.all():
+        i = int(np.argmin(sound))
+        raise HopefearError(f"sample_weight[{i}] is {weights[i]}, not a finite number from 0 on")
+    return weights

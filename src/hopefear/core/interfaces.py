@@ -35,9 +35,11 @@ are exact for every rule (see ``averages.py``).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from hopefear.core.component import interface, python_only, required
+import numpy as np
+
+from hopefear.core.component import component, interface, python_only, required
 
 # What the entries of every ``state.clock`` are.
 SCALE, DROP, RATE = 0, 1, 2
@@ -74,6 +76,20 @@ class Row:
     def additive(self):
         """Whether two puts of one coordinate may stand for one put of their sum."""
         return True
+
+
+@component(Row)
+class SquareSink(NamedTuple):
+    """Sums up weighted squares of entries."""
+
+    weights: Any
+    total: np.ndarray  # float64[1]
+
+    def additive(self):
+        return False
+
+    def put(self, j, g):
+        self.total[0] += self.weights.at(j) * np.float64(g) * np.float64(g)
 
 
 @interface
@@ -191,25 +207,18 @@ class Structure:
         """Fill ``theta`` with the scores of all parts."""
 
     @required
-    def margin(self, x, theta, y):
-        """Score of the gold output minus that of its best rival, which is left in ``y``."""
+    def margin(self, x, theta, y, exact):
+        """Returns the score of gold minus that of its best rival, which is left in ``y``.
 
-    def violation(self, x, theta, y):
-        """As ``margin``, but where gold wins any positive number will do."""
-        return self.margin(x, theta, y)
-
-    @required
-    def clear(self, x, mu):
-        """Set ``mu`` to zero."""
+        Where gold wins, any positive number will do unless ``exact``, and any output in ``y``.
+        """
 
     @required
-    def pull(self, x, y, coef, mu):
-        """Add ``coef`` times (parts of gold minus parts of ``y``) to ``mu``."""
+    def add_difference(self, x, y, coef, mu, clear):
+        """Adds ``coef`` times (parts of gold minus parts of ``y``) to ``mu``.
 
-    def contrast(self, x, y, coef, mu):
-        """Set ``mu`` to ``coef`` times (parts of gold minus parts of ``y``)."""
-        self.clear(x, mu)
-        self.pull(x, y, coef, mu)
+        With ``clear``, ``mu`` is set to zero before.
+        """
 
     @required
     def scatter(self, x, mu, row):
@@ -218,9 +227,11 @@ class Structure:
         A coordinate comes once, unless ``row.additive()``.
         """
 
-    @required
     def norm(self, x, mu, weights):
-        """Sum over coordinates of ``weights.at(j) * g[j]**2``."""
+        """Returns the sum over weights of ``weights.at(j) * g[j]**2``."""
+        squares = SquareSink(weights, np.zeros(1))
+        self.scatter(x, mu, squares)
+        return squares.total[0]
 
     @required
     def argmax(self, x, theta, y):
@@ -239,17 +250,13 @@ class Structure:
         """Cost of the output ``y``."""
         return 0.0
 
-    def candidates(self, x, theta, cost, n, ratio):
-        """Find the ``n`` outputs of the highest score plus cost (None: score), best first.
+    def k_best(self, x, theta, cost, ratio, outputs):
+        """Leaves the outputs of the highest score plus cost in ``outputs``, one a row, best first.
 
-        Those over ``ratio`` times less probable than the best are left out (0: none are). Returns
-        how many there are.
+        A ``cost`` of None is none. Outputs over ``ratio`` times less probable than the best are
+        left out (0: none are). Returns how many there are.
         """
         return 0
-
-    def candidate(self, x, theta, k):
-        """The k-th of them."""
-        return theta.y
 
     def right(self, x, y):
         """Whether ``y`` is the gold output."""
@@ -259,28 +266,25 @@ class Structure:
         """Margin of the gold output over ``y``, whatever ``y`` is."""
         return 0.0
 
-    def gram(self, x, theta, count, mu, products):
-        """Inner products of the directions from the ``count`` candidates to gold."""
+    def gram_matrix(self, x, outputs, count, mu, products):
+        """Leaves in ``products`` the inner products of gold's differences from ``count`` outputs.
 
-    def expect(self, x, theta, coef, mu):
-        """Set ``mu`` to ``coef`` (parts of gold minus their expectation); returns -log P(gold)."""
-        return 0.0
+        Leaves ``mu`` as it comes.
+        """
 
-    def settles(self, value):
-        """Whether gold must win where -log P(gold) is so small."""
-        return value < 0.6  # gold has over half of the probability
+    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+        """Sets ``mu`` to ``coef`` times (parts under Q minus parts under P).
+
+        P is ``softmax(score)``. Q is ``softmax(fixed score - sharp * cost)``; where ``cost`` is
+        None, it is gold alone. Returns the divergence of Q from P, for gold -log P(gold), and
+        whether that alone says that gold wins.
+        """
+        return 0.0, False
 
     def expect_cost(self, x, theta, cost, sharp, coef, mu):
         """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned.
 
         Outputs have the probabilities ``softmax(sharp * score)``.
-        """
-        return 0.0
-
-    def expect_good(self, x, theta, cost, sharp, coef, mu):
-        """Set ``mu`` to ``coef`` (Q - P); returns the divergence of Q from P.
-
-        P is ``softmax(score)``, Q is ``softmax(fixed score - sharp * cost)``.
         """
         return 0.0
 
@@ -350,17 +354,14 @@ class Loss:
 
     def subgradient(self, structure, x, work):
         """Fill ``work.mu``, ``work.loss`` and ``work.gap``; 0 where there is no force, else 1."""
-        if self.content():
-            z = structure.violation(x, work.theta, work.y)
-        else:
-            z = structure.margin(x, work.theta, work.y)
+        z = structure.margin(x, work.theta, work.y, not self.content())
         importance = float(x.data.weights[x.i])
         slope = importance * self.slope(z)
         work.gap[0] = z
         work.loss[0] = importance * self.value(z)
         if slope == 0.0:
             return 0
-        structure.contrast(x, work.y, slope, work.mu)
+        structure.add_difference(x, work.y, slope, work.mu, True)
         return 1
 
 

@@ -24,6 +24,7 @@ class Workspace(NamedTuple):
     theta: Any  # scores of parts, and what searching them needs
     mu: Any  # gradient with respect to the scores
     y: np.ndarray  # an output
+    outputs: np.ndarray  # like y, in rows: as many outputs as the loss looks at
     loss: np.ndarray  # float64[1]: loss of the present example
     gap: np.ndarray  # float64[1]: its margin
     pad: Any  # scratch space of the loss
@@ -32,7 +33,9 @@ class Workspace(NamedTuple):
 
 def new_workspace(theta: Any, mu: Any, y: np.ndarray, loss: Any, max_nnz: int) -> Workspace:
     """Returns a workspace for ``loss``; ``y`` is an output of the largest size."""
-    return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), loss.notes(y.size), int(max_nnz))
+    outputs = np.zeros((loss.depth(), y.size), y.dtype)
+    numbers = np.zeros(1), np.zeros(1)
+    return Workspace(theta, mu, y, outputs, *numbers, loss.notes(y.size), int(max_nnz))
 
 
 @component(Weights)

@@ -150,36 +150,36 @@ calibration_max_trials
                 "possible_states": bool(self.all_possible_states),
                 "possible_transitions": bool(self.all_possible_transitions),
             }
-            features, marks = generated(rows, gold, **counting)
+            features, mask = generated(rows, gold, **counting)
             data = encoded(tokens, features.encode(content), (), gold, features)
             dev = None
             if pair:
                 dev = labelled(reader.read(X_dev), y_dev, features, data.labels)
-            how: Any = (learner, params)
+            fitting: Any = (learner, params)
             if learner == "crf-lbfgs":
-                how = (GeneratedCRF(**params, **counting, marks=marks),)
+                fitting = (GeneratedCRF(**params, **counting, marks=mask),)
             trained = train(
                 data,
-                *how,
+                *fitting,
                 epochs=epochs,
                 scheme=None,
                 dev=dev,
                 on_event=[say] if self.verbose else [],
             )
-        about = {**trained.model.about, "learner": learner, "given": params}
-        self._settle(reader, labels, None, replace(trained.model, about=about))
+        metadata = {**trained.model.about, "learner": learner, "given": params}
+        self._settle(reader, labels, None, replace(trained.model, about=metadata))
         self.history_ = trained.fit.history
         if self.model_filename is not None:
             self.save(self.model_filename)
         return self
 
-    def predict(self, X: Any, **how: Any) -> OutputArray:  # type: ignore[override]
+    def predict(self, X: Any, **options: Any) -> OutputArray:  # type: ignore[override]
         """The best labels of every sequence; parameters as of :meth:`hopefear.Tagger.predict`."""
-        return objects(super().predict(X, **how)).view(OutputArray)
+        return objects(super().predict(X, **options)).view(OutputArray)
 
-    def predict_marginals(self, X: Any, **how: Any) -> OutputArray:  # type: ignore[override]
+    def predict_marginals(self, X: Any, **options: Any) -> OutputArray:  # type: ignore[override]
         """For every token a dict with the probability of each label."""
-        return objects(super().predict_marginals(X, **how)).view(OutputArray)
+        return objects(super().predict_marginals(X, **options)).view(OutputArray)
 
     def __sklearn_is_fitted__(self) -> bool:
         path = self.model_filename
@@ -248,16 +248,16 @@ calibration_max_trials
 
 
 class OutputArray(np.ndarray):
-    """Array of lists, one a sequence, of whatever lengths; ``==`` compares their entries.
+    """Array of lists, one a sequence, of any lengths; ``==`` compares their entries.
 
     So folds can be joined; the original gives a table where all sequences are equally long.
     """
 
-    def __eq__(self, other: Any) -> Any:
-        return _nested(self) == _nested(other)
+    def __eq__(self, value: Any) -> Any:
+        return _nested(self) == _nested(value)
 
-    def __ne__(self, other: Any) -> Any:
-        return _nested(self) != _nested(other)
+    def __ne__(self, value: Any) -> Any:
+        return _nested(self) != _nested(value)
 
     __hash__ = None
 
@@ -314,7 +314,7 @@ class FittedTagger:
         )
 
 
-class Choice(NamedTuple):
+class CRFChoice(NamedTuple):
     """A learner, its parameters and the passes it makes."""
 
     learner: str
@@ -329,13 +329,13 @@ _NO_LIMIT = 1_000_000
 _PASSES = {"l2sgd": 50, "ap": 100, "pa": 100, "arow": 100}
 
 
-def choice(settings: Mapping[str, Any]) -> Choice:
+def choice(settings: Mapping[str, Any]) -> CRFChoice:
     """The learner for some parameters of ``CRF``; None means the default.
 
     Examples
     --------
     >>> choice({"algorithm": "pa", "c": 0.5, "max_iterations": 10})
-    Choice(learner='mira', params={'C': 0.5, 'variant': 1, 'readout': 'averaged'}, epochs=10)
+    CRFChoice(learner='mira', params={'C': 0.5, 'variant': 1, 'readout': 'averaged'}, epochs=10)
     """
 
     def value(name: str, default: Any) -> Any:
@@ -351,22 +351,22 @@ def choice(settings: Mapping[str, Any]) -> Choice:
             "tolerance": value("delta", 1e-5),
             "period": value("period", 10),
         }
-        return Choice("crf-lbfgs", params, passes)
+        return CRFChoice("crf-lbfgs", params, passes)
     if algorithm == "l2sgd":
-        return Choice("crf", {"lam": value("c2", 1.0)}, passes)
+        return CRFChoice("crf", {"lam": value("c2", 1.0)}, passes)
     if algorithm == "ap":
-        return Choice("perceptron", {}, passes)
+        return CRFChoice("perceptron", {}, passes)
     if algorithm == "pa":
         params = {
             "C": value("c", 1.0),
             "variant": value("pa_type", 1),
             "readout": "averaged" if value("averaging", True) else "last",
         }
-        return Choice("mira" if value("error_sensitive", True) else "pa", params, passes)
+        return CRFChoice("mira" if value("error_sensitive", True) else "pa", params, passes)
     if algorithm == "arow":
         if value("variance", 1.0) != 1.0:
             raise HopefearError(
                 f"arow starts with the variance 1, not {settings['variance']}; scale gamma instead"
             )
-        return Choice("arow", {"r": value("gamma", 1.0)}, passes)
+        return CRFChoice("arow", {"r": value("gamma", 1.0)}, passes)
     raise HopefearError(f"algorithm is one of lbfgs, {', '.join(_PASSES)}, not {algorithm!r}")

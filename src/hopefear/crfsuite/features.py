@@ -59,11 +59,11 @@ def generated(
     pairs = rows.ids * np.int64(width) + np.repeat(codes, np.diff(rows.indptr))
     pairs, numbers = np.unique(pairs, return_inverse=True)
     sums = np.bincount(numbers, rows.values if rows.values.size else None)
-    marks = np.zeros((rows.strings.size, width), np.uint8)
+    mask = np.zeros((rows.strings.size, width), np.uint8)
     if possible_states and min_freq <= 0.0:
-        marks[:, :n] = 1
-    marks.reshape(-1)[pairs] = sums >= min_freq
-    kept: np.ndarray = marks.max(axis=1, initial=0) > 0
+        mask[:, :n] = 1
+    mask.reshape(-1)[pairs] = sums >= min_freq
+    selected_rows: np.ndarray = mask.max(axis=1, initial=0) > 0
     inside = np.ones(len(codes), bool)
     inside[rows.starts[:-1][rows.starts[:-1] < len(codes)]] = False
     counts = np.zeros((width, width))
@@ -71,8 +71,8 @@ def generated(
     transitions = (counts > 0.0) & (counts >= min_freq)
     if possible_transitions and min_freq <= 0.0:
         transitions[:n, :n] = True
-    marks = np.concatenate([marks[kept], transitions.astype(np.uint8)])
-    return Generated(AttributeFeatures(selected(rows.strings, kept)), frozen(marks))
+    mask = np.concatenate([mask[selected_rows], transitions.astype(np.uint8)])
+    return Generated(AttributeFeatures(selected(rows.strings, selected_rows)), frozen(mask))
 
 
 @dataclass(frozen=True)

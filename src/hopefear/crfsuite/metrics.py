@@ -60,13 +60,15 @@ def sequence_accuracy_score(y_true: Any, y_pred: Any) -> float:
     0.5
     """
     pairs = list(_pairs(y_true, y_pred))
-    return sum(list(one) == list(two) for one, two in pairs) / max(1, len(pairs))
+    return sum(list(gold) == list(predicted) for gold, predicted in pairs) / max(1, len(pairs))
 
 
 def _flat(y_true: Any, y_pred: Any) -> tuple[list[Any], list[Any]]:
-    for i, (one, two) in enumerate(_pairs(y_true, y_pred)):
-        if len(one) != len(two):
-            raise ArgumentError(f"sequence {i}: {len(one)} true labels, but {len(two)} predicted")
+    for i, (gold, predicted) in enumerate(_pairs(y_true, y_pred)):
+        if len(gold) != len(predicted):
+            raise ArgumentError(
+                f"sequence {i}: {len(gold)} true labels, but {len(predicted)} predicted"
+            )
     return list(chain.from_iterable(y_true)), list(chain.from_iterable(y_pred))
 
 

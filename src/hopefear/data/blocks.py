@@ -61,7 +61,7 @@ def elements(dataset: Any, name: str, start: int = 0, end: int | None = None) ->
 
 
 def span(dataset: Any, offsets: str, start: int, end: int) -> tuple[int, int]:
-    """Returns the elements that belong to ``start`` to ``end``, as an array of offsets says."""
+    """Returns the range of an array's elements, by its ``offsets``, for a range of examples."""
     first, last = (int(elements(dataset, offsets, k, k + 1)[0]) for k in (start, end))
     return first, last
 

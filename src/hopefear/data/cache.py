@@ -83,8 +83,8 @@ class CachedArrays:
 
     def holds(self, name: str, array: np.ndarray) -> bool:
         """Whether an array is the one of this name, and none that took its place."""
-        mine = self.arrays.get(name)
-        return mine is not None and mine.ctypes.data == array.ctypes.data
+        stored = self.arrays.get(name)
+        return stored is not None and stored.ctypes.data == array.ctypes.data
 
     def check(self) -> None:
         """Refuses files that were written to after they were opened.
@@ -98,18 +98,18 @@ class CachedArrays:
     def read(self, name: str, start: int, end: int) -> np.ndarray:
         """Returns elements of an array, in memory."""
         array = np.empty(end - start, self.arrays[name].dtype)
-        rest, file = array.view(np.uint8).data, self._files[name]
+        remainder, file = array.view(np.uint8).data, self._files[name]
         with self._lock:
             file.seek(self._starts[name] + start * array.itemsize)
-            while rest and (count := file.readinto(rest)):
-                rest = rest[count:]
-        if rest:
+            while remainder and (count := file.readinto(remainder)):
+                remainder = remainder[count:]
+        if remainder:
             raise _damaged(self.path, f"{name}.npy has become shorter")
         array.flags.writeable = False
         return array
 
     def check_hashes(self) -> None:
-        """Reads everything, and refuses arrays that are not what the header says."""
+        """Reads everything, and refuses arrays that do not match the header."""
         for name, entry in self.header["arrays"].items():
             digest, array = hashlib.sha256(), self.arrays[name]
             step = _CHUNK // array.itemsize
@@ -178,9 +178,9 @@ class Spool:
 
 def _npy_header(dtype: np.dtype, count: int) -> bytes:
     """Returns what an ``.npy`` file begins with; it leaves room for a count that grows."""
-    about = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
+    description = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, about)
+    np.lib.format.write_array_header_1_0(header, description)
     return header.getvalue()
 
 
@@ -199,12 +199,12 @@ class _ArrayWriter:
         self._file.write(data)
 
     def entry(self) -> dict[str, Any]:
-        """Returns what the header says of the array, which is complete."""
+        """Returns the header's entry for the array, which is complete."""
         self._file.seek(0)
         self._file.write(_npy_header(self._dtype, self._count))
         self._file.close()
-        about = {"dtype": self._dtype.str, "count": self._count}
-        return {**about, "sha256": self._hash.hexdigest()}
+        entry = {"dtype": self._dtype.str, "count": self._count}
+        return {**entry, "sha256": self._hash.hexdigest()}
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -261,7 +261,7 @@ def write_cache(
             writers[name] = writer(name, array.dtype)
             writers[name].write(array)
         entries = {name: writer.entry() for name, writer in writers.items()}
-        whole = {
+        complete = {
             "format": FORMAT,
             "kind": kind,
             "library": __version__,
@@ -269,18 +269,18 @@ def write_cache(
             "features": features.to_header(),
             "arrays": entries,
         }
-        whole["digest"] = (
-            _dataset(CachedArrays(folder, whole), features).digest
+        complete["digest"] = (
+            _dataset(CachedArrays(folder, complete), features).digest
             if digest is None
             else digest(entries)
         )
-        text = json.dumps({**whole, "sha256": _header_hash(whole)})
+        text = json.dumps({**complete, "sha256": _header_hash(complete)})
         (folder / HEADER).write_text(text, "ascii")
 
 
 def _header_hash(header: Mapping[str, Any]) -> str:
-    rest = {key: value for key, value in header.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    hashed = {key: value for key, value in header.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()
 
 
 @contextlib.contextmanager
@@ -306,7 +306,7 @@ def _remove(path: Path) -> None:
 
 
 def source_of(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Returns what a cache says of the file it was built from."""
+    """Returns the fields of a cache's header that identify the file it was built from."""
     name = os.fspath(path)
     if not os.path.isfile(name):
         return {"path": name, "size": 0, "mtime_ns": 0}
@@ -439,22 +439,26 @@ def cache_path(folder: str | os.PathLike[str], path: str | os.PathLike[str], kin
     'stdin-3973e022.examples.cache'
     """
     name = os.fspath(path)
-    whole = os.path.abspath(name) if name != "-" else name
-    known = hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    shown = "stdin" if name == "-" else os.path.basename(whole)
-    return Path(folder) / f"{shown}-{known}.{kind}.cache"
+    absolute = os.path.abspath(name) if name != "-" else name
+    digest = hashlib.sha256(absolute.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    label = "stdin" if name == "-" else os.path.basename(absolute)
+    return Path(folder) / f"{label}-{digest}.{kind}.cache"
 
 
 def _why_stale(header: Mapping[str, Any], path: str, kind: str, options: Mapping[str, Any]) -> str:
-    """Returns why a cache cannot stand for a file; empty where it can."""
+    """Returns the reason why a cache does not match a file; empty where it does."""
     if header.get("library") != __version__:
         return f"written by hopefear {header.get('library')}, and this is {__version__}"
     if header.get("kind") != kind:
         return "its header is not sound"
     if not os.path.isfile(path):
         return f"{path} cannot be read twice"
-    same, known = json.loads(json.dumps(options)), header["options"]
-    if changed := [name for name in same if name not in known or known[name] != same[name]]:
+    options_now, options_then = json.loads(json.dumps(options)), header["options"]
+    if changed := [
+        name
+        for name in options_now
+        if name not in options_then or options_then[name] != options_now[name]
+    ]:
         return f"built with other options ({', '.join(changed)})"
     if header["source"]["path"] != os.path.abspath(path):
         return f"the cache of another file, {header['source']['path']}"
@@ -473,15 +477,15 @@ def _changed(source: Mapping[str, Any]) -> str:
 
 @contextlib.contextmanager
 def sound_header(name: str) -> Iterator[None]:
-    """Whatever goes wrong with what a header says is a HopefearError that names the cache."""
+    """Turns any error in reading a header into a HopefearError that names the cache."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, ModelError) as error:
         raise _damaged(name, f"its header is not sound ({error})") from error
 
 
-def _damaged(name: str | os.PathLike[str], what: str) -> HopefearError:
-    return HopefearError(f"{os.fspath(name)}: the cache is damaged: {what}{_REMEDY}")
+def _damaged(name: str | os.PathLike[str], problem: str) -> HopefearError:
+    return HopefearError(f"{os.fspath(name)}: the cache is damaged: {problem}{_REMEDY}")
 
 
 def _dataset(cache: CachedArrays, features: Any = None) -> Any:

@@ -38,8 +38,8 @@ from hopefear.features.maps import MAX_COLUMNS
 from hopefear.features.ngrams import Grams
 
 
-class _Plan(NamedTuple):
-    """How raw blocks become final rows."""
+class _RowPlan(NamedTuple):
+    """Functions that turn raw blocks into final rows."""
 
     features: FeatureMap
     classes: tuple[str, ...]
@@ -146,10 +146,10 @@ class _Final:
     """Pieces of a spool as they will be trained on, and the digest that they had before."""
 
     def __init__(
-        self, spool: Spool, plan: _Plan, values: int, norm: int, report: ReadReport
+        self, spool: Spool, plan: _RowPlan, values: int, norm: int, report: ReadReport
     ) -> None:
         self._spool, self._plan, self._report = spool, plan, report
-        self._how, self._norm = values, norm
+        self._weighting, self._norm = values, norm
         self._raw = hashlib.sha256()
 
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
@@ -161,9 +161,9 @@ class _Final:
             if len(columns) and columns.min() < 0:
                 indptr, columns, values = drop_unknown(indptr, columns, values)
             self._raw.update(np.ascontiguousarray(values, np.float32).view(np.uint8).data)
-            if self._how or self._norm:
-                how = self._how, self._norm, NO_SCALE, split
-                values = transform_values(indptr, columns, values, *how)
+            if self._weighting or self._norm:
+                transformation = self._weighting, self._norm, NO_SCALE, split
+                values = transform_values(indptr, columns, values, *transformation)
             codes = plan.codes(piece["labels"])
             self._report.unknown_labels += int(np.count_nonzero(codes < 0))
             weights = np.ones(len(codes), np.float32)
@@ -190,7 +190,7 @@ def _keep(
 
 
 def _distinct_ids(spool: Spool) -> np.ndarray:
-    """Sorted distinct ids, merged when as many wait as are known."""
+    """Returns sorted distinct ids; merges when there are as many new ids as merged ones."""
     table, waiting, count = np.zeros(0, np.int64), [], 0
     for piece in spool.pieces():
         waiting.append(distinct(piece["ids"]).astype(np.int64))
@@ -200,7 +200,7 @@ def _distinct_ids(spool: Spool) -> np.ndarray:
     return distinct(np.concatenate([table, *waiting]))
 
 
-def _spool_svmlight(spool: Spool, raws: Any) -> _Plan:
+def _spool_svmlight(spool: Spool, raws: Any) -> _RowPlan:
     numbers, largest = np.zeros(0), -1
     for raw in raws:
         numbers = distinct(np.concatenate([numbers, distinct_numbers(raw.labels)]))
@@ -213,15 +213,15 @@ def _spool_svmlight(spool: Spool, raws: Any) -> _Plan:
         return number_codes(labels, names)
 
     if keeps_ids(largest, n_values):
-        return _Plan(IdentityFeatures(largest + 1), names, np.asarray, codes)
+        return _RowPlan(IdentityFeatures(largest + 1), names, np.asarray, codes)
     table = TableFeatures(_distinct_ids(spool))
-    return _Plan(table, names, table.columns, codes)
+    return _RowPlan(table, names, table.columns, codes)
 
 
-def _text_plan(counter: TextCounter, min_count: int, max_share: float) -> _Plan:
+def _text_plan(counter: TextCounter, min_count: int, max_share: float) -> _RowPlan:
     final, moved = counter.finish(min_count, max_share)
     names, labels = counter.classes(), counter.label_names()
-    return _Plan(
+    return _RowPlan(
         final,
         names,
         np.asarray if moved is None else moved,

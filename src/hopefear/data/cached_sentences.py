@@ -67,8 +67,8 @@ class SentenceCache:
         """
         features, numbers = self._templates.finish()
         labels = list(order(list(self._labels)))
-        place = {name: code for code, name in enumerate(labels)}
-        codes = np.array([place[name] for name in self._labels], np.int32)
+        code_of = {name: code for code, name in enumerate(labels)}
+        codes = np.array([code_of[name] for name in self._labels], np.int32)
 
         def final() -> Any:
             for piece in self._spool.pieces():
@@ -78,8 +78,8 @@ class SentenceCache:
                         _renumber(piece, new, edge)
                 yield piece
 
-        whole = {**header, "labels": labels}
-        write_cache(self._path, "sentences", final(), features, whole)
+        complete = {**header, "labels": labels}
+        write_cache(self._path, "sentences", final(), features, complete)
 
 
 def _renumber(piece: dict[str, np.ndarray], new: np.ndarray, edge: str) -> None:

@@ -41,14 +41,14 @@ def declared_names(lines: Lines) -> tuple[str, ...]:
     match = declaration(lines.text)
     if match is None:
         return NAMES
-    given = match[1].decode("utf-8", "replace").split()
-    names = tuple(name.lower() if name.lower() in NAMES else name for name in given)
+    declared = match[1].decode("utf-8", "replace").split()
+    names = tuple(name.lower() if name.lower() in NAMES else name for name in declared)
     if "form" not in names or len(set(names)) < len(names):
         raise InputError(
             lines.source,
             _line_of(match, lines),
             "different names of columns in global.columns, FORM among them",
-            " ".join(given),
+            " ".join(declared),
         )
     return names
 
@@ -59,10 +59,10 @@ def _check_declared(lines: Lines, names: Sequence[str]) -> None:
         return
     plain = [name.lower() for name in names]
     for match in _DECLARED.finditer(lines.text):
-        given = match[1].decode("utf-8", "replace")
-        if given.lower().split() != plain:
-            wanted = f"the columns of the whole file, {' '.join(names)}"
-            raise InputError(lines.source, _line_of(match, lines), wanted, given.strip())
+        declared = match[1].decode("utf-8", "replace")
+        if declared.lower().split() != plain:
+            expected = f"the columns of the whole file, {' '.join(names)}"
+            raise InputError(lines.source, _line_of(match, lines), expected, declared.strip())
 
 
 def _line_of(match: re.Match[bytes], lines: Lines) -> int:
@@ -106,7 +106,7 @@ def parse_conllu(lines: Lines, names: Sequence[str] = NAMES) -> Sentences:
 def _checked_ids(
     lines: Lines, row: np.ndarray, blank: np.ndarray, at: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What each line is, and the first line of each sentence whose id is wrong."""
+    """Returns the kind of each line, and the first line of each sentence whose id is wrong."""
     kind, first, last = _ids(lines, row, at)
     sentence = np.cumsum(blank)
     word = kind == _WORD
@@ -120,21 +120,22 @@ def _checked_ids(
     good[_falling(kind == _NODE, sentence, first << 32 | last, first << 32 | last)] = False
     wrong = row & ~good
     mask = np.zeros(len(lines), bool)
-    places = np.flatnonzero(wrong)
-    for k in places[np.append(True, np.diff(sentence[places]) > 0)[: len(places)]].tolist():
-        shown = lines.line(k).split(b"\t")[at].decode()
-        lines.bad(k, _expected(int(kind[k]), int(before[k]), int(sizes[sentence[k]])), shown)
+    positions = np.flatnonzero(wrong)
+    is_first = np.append(True, np.diff(sentence[positions]) > 0)[: len(positions)]
+    for k in positions[is_first].tolist():
+        excerpt = lines.line(k).split(b"\t")[at].decode()
+        lines.bad(k, _expected(int(kind[k]), int(before[k]), int(sizes[sentence[k]])), excerpt)
         mask[k] = True
     return kind, mask
 
 
 def _falling(
-    mask: np.ndarray, sentence: np.ndarray, ends: np.ndarray, begins: np.ndarray
+    mask: np.ndarray, sentence: np.ndarray, ends: np.ndarray, starts: np.ndarray
 ) -> np.ndarray:
     """The marked lines that begin no later than the marked one before them ends."""
     k = np.flatnonzero(mask)
-    same = sentence[k[1:]] == sentence[k[:-1]]
-    return k[1:][same & (begins[k[1:]] <= ends[k[:-1]])]
+    continued = sentence[k[1:]] == sentence[k[:-1]]
+    return k[1:][continued & (starts[k[1:]] <= ends[k[:-1]])]
 
 
 def _expected(kind: int, before: int, size: int) -> str:
@@ -149,7 +150,7 @@ def _expected(kind: int, before: int, size: int) -> str:
 
 
 def _ids(lines: Lines, row: np.ndarray, at: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each line what its id says it is, and the two numbers in it."""
+    """Returns, for each line, the kind of its id and the two numbers in it."""
     texts = compress(lines.text.split(b"\n"), row.tolist())
     column = Column.of([text.split(b"\t", at + 1)[at].decode() for text in texts])
     table = np.array([_read_id(text) for text in column.strings], np.int64).reshape(-1, 3)

@@ -109,7 +109,7 @@ class _Fields(NamedTuple):
     offsets: np.ndarray  # int64[tokens + 1]: where the fields of a token begin
 
     def of_attributes(self) -> np.ndarray:
-        """Which fields are not labels."""
+        """Mask of the fields that are not labels."""
         mask = np.ones(len(self.ids), bool)
         mask[self.offsets[:-1]] = False
         return mask
@@ -122,8 +122,8 @@ def _fields(lines: Lines, token: np.ndarray) -> _Fields:
     table = StringTable()
     if len(sizes):
         tabs = np.flatnonzero(text == 9)
-        begins = np.concatenate([np.zeros(1, np.int64), tabs + 1])
-        ids = table.intern_spans(text, begins, np.append(tabs, len(text)))
+        starts = np.concatenate([np.zeros(1, np.int64), tabs + 1])
+        ids = table.intern_spans(text, starts, np.append(tabs, len(text)))
     else:
         ids = np.empty(0, np.int32)
     strings = table.strings()
@@ -135,7 +135,7 @@ def _fields(lines: Lines, token: np.ndarray) -> _Fields:
 def _check(lines: Lines, token: np.ndarray, fields: _Fields) -> np.ndarray:
     """Lines with a label or an attribute that cannot be read."""
     attribute = fields.of_attributes()
-    marks = np.zeros(len(lines), bool)
+    is_bad = np.zeros(len(lines), bool)
     wrong = np.zeros(len(fields.ids), bool)
     for mask, fault in ((~attribute, _label_fault), (attribute, _attribute_fault)):
         faulty = np.zeros(len(fields.texts) + 1, bool)
@@ -143,15 +143,15 @@ def _check(lines: Lines, token: np.ndarray, fields: _Fields) -> np.ndarray:
         for raw in np.flatnonzero(used).tolist():
             faulty[raw] = bool(fault(fields.texts[raw]))
         wrong |= mask & faulty[fields.ids]
-    places = np.flatnonzero(token)
+    positions = np.flatnonzero(token)
     for e in np.flatnonzero(wrong).tolist():
-        k = int(places[int(np.searchsorted(fields.offsets, e, "right")) - 1])
-        if not marks[k]:
+        k = int(positions[int(np.searchsorted(fields.offsets, e, "right")) - 1])
+        if not is_bad[k]:
             text = fields.texts[fields.ids[e]]
             fault = _attribute_fault if attribute[e] else _label_fault
             lines.bad(k, fault(text), text)
-            marks[k] = True
-    return marks
+            is_bad[k] = True
+    return is_bad
 
 
 def _label_fault(text: str) -> str:
@@ -207,12 +207,12 @@ def _weights(
 def _assembled(
     lines: Lines, token: np.ndarray, blank: np.ndarray, fields: _Fields, weight: np.ndarray
 ) -> AttributeFile:
-    places = np.flatnonzero(token)
-    if not len(places):
+    positions = np.flatnonzero(token)
+    if not len(positions):
         raise InputError(lines.source, 0, "at least one token", lines.emptiness())
-    sentence = np.cumsum(blank)[places]
-    begins = np.concatenate([[0], np.flatnonzero(np.diff(sentence)) + 1])
-    starts = np.append(begins, len(places)).astype(np.int64)
+    sentence = np.cumsum(blank)[positions]
+    first_tokens = np.concatenate([[0], np.flatnonzero(np.diff(sentence)) + 1])
+    starts = np.append(first_tokens, len(positions)).astype(np.int64)
     attribute = fields.of_attributes()
     used = np.bincount(fields.ids[attribute], minlength=len(fields.texts)) > 0
     meaning = [
@@ -224,4 +224,4 @@ def _assembled(
     raw = fields.ids[fields.offsets[:-1]].tolist()
     labels = Column.of([_ESCAPE.sub(r"\1", fields.texts[i]) for i in raw])
     lines.report.rows += len(starts) - 1
-    return AttributeFile(rows, labels, weight[sentence[begins]], lines.source, places + 1)
+    return AttributeFile(rows, labels, weight[sentence[first_tokens]], lines.source, positions + 1)

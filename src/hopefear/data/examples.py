@@ -20,10 +20,10 @@ from hopefear.data.svmlight import iter_svmlight, read_svmlight
 from hopefear.data.text import iter_text, read_text
 from hopefear.data.text_formats import (
     PREFIX,
-    Columns,
-    Rewritten,
-    Texts,
-    Words,
+    ConvertingReader,
+    NumberedLabels,
+    TextColumns,
+    TextRecords,
     closed_quotes,
     csv_columns,
     csv_lines,
@@ -74,33 +74,38 @@ class Examples(NamedTuple):
 
     path: Source
     format: str
-    said: str = ""
-    words: Words | None = None
+    message: str = ""
+    words: NumberedLabels | None = None
 
     @property
     def kind(self) -> str:
-        """What is read: ``svmlight``, ``text`` or ``vw``."""
+        """Kind of the source: ``svmlight``, ``text`` or ``vw``."""
         return self.format if self.format in ("svmlight", "vw") else "text"
 
     def read(
-        self, *, classes: Sequence[str] | None = None, n_jobs: int = 1, **how: Any
+        self, *, classes: Sequence[str] | None = None, n_jobs: int = 1, **options: Any
     ) -> SparseDataset:
         """All rows; parameters as for the readers of the formats.
 
         Threads parse svmlight; where its labels are words, they are rewritten by one.
         """
         if self.words is not None:
-            data = read_svmlight(self.path, classes=self._numbers(classes), **how)
+            data = read_svmlight(self.path, classes=self._numbers(classes), **options)
             return self._named(data, classes)
         readers: dict[str, Callable[..., SparseDataset]] = {
             "svmlight": partial(read_svmlight, n_jobs=n_jobs),
             "text": read_text,
             "vw": read_vowpal,
         }
-        return readers[self.kind](self.path, classes=classes, **how)
+        return readers[self.kind](self.path, classes=classes, **options)
 
     def blocks(
-        self, *, features: FeatureMap, classes: Sequence[str] | None, n_jobs: int = 1, **how: Any
+        self,
+        *,
+        features: FeatureMap,
+        classes: Sequence[str] | None,
+        n_jobs: int = 1,
+        **options: Any,
     ) -> Iterator[SparseDataset]:
         """The rows block by block, in given columns; threads as for `read`.
 
@@ -108,7 +113,7 @@ class Examples(NamedTuple):
         """
         if self.words is not None:
             for data in iter_svmlight(
-                self.path, features=features, classes=self._numbers(classes), **how
+                self.path, features=features, classes=self._numbers(classes), **options
             ):
                 yield self._named(data, classes)
             return
@@ -118,9 +123,9 @@ class Examples(NamedTuple):
             "vw": iter_vowpal,
         }
         reader = readers[self.kind]
-        yield from reader(self.path, features=features, classes=classes, **how)
+        yield from reader(self.path, features=features, classes=classes, **options)
 
-    def texts(self, wanted: Collection[int], total: int) -> dict[int, str]:
+    def texts(self, numbers: Collection[int], total: int) -> dict[int, str]:
         """The texts of some rows, by number; none where rows are no texts or cannot be read again.
 
         ``total`` is the number of rows: where bad lines were left out, numbers would not fit.
@@ -131,10 +136,10 @@ class Examples(NamedTuple):
         with self.path.open() as lines:
             for line in lines:
                 if line.strip():
-                    if number in wanted:
+                    if number in numbers:
                         _, tab, text = line.partition(b"\t")
-                        whole = (text if tab else line).decode("utf-8", "replace")
-                        texts[number] = " ".join(whole.split())
+                        content = (text if tab else line).decode("utf-8", "replace")
+                        texts[number] = " ".join(content.split())
                     number += 1
         return texts if number == total else {}
 
@@ -166,7 +171,7 @@ def examples(
     on_error: str = "raise",
     report: ReadReport | None = None,
 ) -> Examples:
-    """Look at a file of labelled examples and say how it is to be read.
+    """Looks at a file of labelled examples and decides how to read it.
 
     *svmlight* has lines of ``label id:value …``, with numbers or words as labels; *tsv* of
     ``label<TAB>text``; *csv* has a header that names a column of texts and one of labels, between
@@ -200,64 +205,66 @@ def examples(
     ('csv', ('1', '5'), ['good', 'fun'])
     """
     report = ReadReport() if report is None else report
-    columns = Columns(text_column or "", label_column) if text_column or label_column else None
-    how = Texts(os.fspath(path), require_labels, on_error == "skip", report)
+    columns = TextColumns(text_column or "", label_column) if text_column or label_column else None
+    texts = TextRecords(os.fspath(path), require_labels, on_error == "skip", report)
     check_on_error(on_error)
-    file = _known(Source(path), format, columns, classes, features, how)
-    report.notes += [file.said] if file.said else []
+    file = _known(Source(path), format, columns, classes, features, texts)
+    report.notes += [file.message] if file.message else []
     return file
 
 
 def _known(
     source: Source,
     format: str,
-    asked: Columns | None,
+    requested: TextColumns | None,
     classes: Sequence[str] | None,
     features: FeatureMap | None,
-    how: Texts,
+    texts: TextRecords,
 ) -> Examples:
-    name = how.name
+    name = texts.name
     if format not in ("auto", *FORMATS):
         raise HopefearError(f"format must be auto, {', '.join(FORMATS)}, not {format!r}")
-    if format == "auto" and asked is not None:
+    if format == "auto" and requested is not None:
         format = "json" if _first(source).lstrip().startswith(b"{") else "csv"
-    if asked is not None and format not in ("csv", "json"):
+    if requested is not None and format not in ("csv", "json"):
         raise HopefearError(f"{name}: a file of {format} has no columns of texts and labels")
     kind = None if features is None else features.kind
     if format == "auto":
         format = _guessed(source, kind)
     first = _first(source)
     if format in ("tsv", "csv"):
-        header = csv_columns(first, asked, tabs=format == "tsv")
+        header = csv_columns(first, requested, tabs=format == "tsv")
         if header is None and format == "csv":
-            raise header_wanted(name, first, asked)
+            raise header_wanted(name, first, requested)
         if header is not None:
-            return _csv(source, how, *header)
+            return _csv(source, texts, *header)
     if format == "json":
-        columns = json_columns(first, asked)
+        columns = json_columns(first, requested)
         if columns is None:
-            raise json_wanted(name, first, asked)
-        rewrite = partial(json_lines, how=how, columns=columns)
-        said = f"{name}: JSON lines, {columns.said()}"
-        return Examples(Rewritten(source, rewrite), format, said)
+            raise json_wanted(name, first, requested)
+        rewrite = partial(json_lines, texts=texts, columns=columns)
+        message = f"{name}: JSON lines, {columns.description()}"
+        return Examples(ConvertingReader(source, rewrite), format, message)
     if format == "fasttext":
-        said = f"{name}: lines of fastText, {PREFIX}LABEL and a text"
-        return Examples(Rewritten(source, partial(fasttext_lines, how=how)), format, said)
+        message = f"{name}: lines of fastText, {PREFIX}LABEL and a text"
+        return Examples(
+            ConvertingReader(source, partial(fasttext_lines, texts=texts)), format, message
+        )
     if format == "vw":
         return Examples(source, format, f"{name}: lines of Vowpal Wabbit")
     if format == "svmlight" and _wordy(source, classes):
-        words = Words(classes or (), how)
-        said = f"{name}: svmlight with words as labels"
-        return Examples(Rewritten(source, words.lines), format, said, words)
+        words = NumberedLabels(classes or (), texts)
+        message = f"{name}: svmlight with words as labels"
+        return Examples(ConvertingReader(source, words.lines), format, message, words)
     return Examples(source, format)
 
 
-def _csv(source: Source, how: Texts, delimiter: str, columns: Columns) -> Examples:
+def _csv(source: Source, texts: TextRecords, delimiter: str, columns: TextColumns) -> Examples:
     quoted = delimiter != "\t" or closed_quotes(islice(source.look(), _LOOKED_AT), delimiter)
     between = {"\t": "tabs", ",": "commas", ";": "semicolons"}[delimiter]
-    said = f"{how.name}: a header and {between} between columns, {columns.said()}"
-    rewrite = partial(csv_lines, how=how, delimiter=delimiter, columns=columns, quoted=quoted)
-    return Examples(Rewritten(source, rewrite), "csv", said)
+    message = f"{texts.name}: a header and {between} between columns, {columns.description()}"
+    rewrite = partial(csv_lines, texts=texts, delimiter=delimiter, columns=columns, quoted=quoted)
+    return Examples(ConvertingReader(source, rewrite), "csv", message)
 
 
 def _first(source: Source) -> bytes:
@@ -267,7 +274,7 @@ def _first(source: Source) -> bytes:
 
 
 def _guessed(source: Source, kind: str | None) -> str:
-    """The format that name and first line tell, of those that a model with such features reads."""
+    """Guesses the format from name and first line, among those that a model's features allow."""
     name = Path(source.lower())
     suffix = name.with_suffix("").suffix if name.suffix in _PACKED else name.suffix
     if kind == "named":

@@ -66,9 +66,10 @@ class ReadReport:
 
     def add(self, later: ReadReport) -> None:
         """Count in what a reader of later lines has counted."""
-        for each in fields(self):
-            if each.type == "int":
-                setattr(self, each.name, getattr(self, each.name) + getattr(later, each.name))
+        for counter in fields(self):
+            if counter.type == "int":
+                total = getattr(self, counter.name) + getattr(later, counter.name)
+                setattr(self, counter.name, total)
         self.messages += later.messages[: MAX_LISTED - len(self.messages)]
         self.notes += later.notes
 
@@ -108,7 +109,7 @@ def fill_blocks(
     buffers = deque(np.empty(max(size, len(BOM)) + PADDING, np.uint8) for _ in range(n_buffers))
     buffer = buffers.popleft()
     flags = np.empty(0, bool)
-    rest, line, first = 0, 1, True
+    kept_bytes, line, first = 0, 1, True
     tail = b""
     # Of a compressed file nobody knows how long its text is.
     total = None if name.endswith((".gz", ".bz2", ".xz", ".zst")) else file_size(path) or None
@@ -120,40 +121,40 @@ def fill_blocks(
     with open_bytes(path) as stream, watched as work:
         fill = stream.readinto1 if pipe else stream.readinto
         while True:
-            if rest == len(buffer) - PADDING:
-                if rest >= max_line:
+            if kept_bytes == len(buffer) - PADDING:
+                if kept_bytes >= max_line:
                     raise InputError(name, line, f"lines of at most {max_line} bytes", "more")
-                buffer = np.concatenate([buffer, np.empty(rest, np.uint8)])
-            got = fill(buffer[rest : len(buffer) - PADDING].data)
-            have = rest + got
+                buffer = np.concatenate([buffer, np.empty(kept_bytes, np.uint8)])
+            n_read = fill(buffer[kept_bytes : len(buffer) - PADDING].data)
+            n_bytes = kept_bytes + n_read
             if first:
-                have = _without_mark(buffer, have, name)
+                n_bytes = _without_mark(buffer, n_bytes, name)
                 first = False
-            work.advance(got)
-            if got == 0:
-                if have:
-                    buffer[have] = 10
-                    yield _padded(buffer, have + 1), have + 1, line
+            work.advance(n_read)
+            if n_read == 0:
+                if n_bytes:
+                    buffer[n_bytes] = 10
+                    yield _padded(buffer, n_bytes + 1), n_bytes + 1, line
                 return
-            end = _last_newline(buffer, rest, have)
+            end = _last_newline(buffer, kept_bytes, n_bytes)
             if end == 0:
-                rest = have
+                kept_bytes = n_bytes
                 continue
-            tail = buffer[end:have].tobytes()
+            tail = buffer[end:n_bytes].tobytes()
             yield _padded(buffer, end), end, line
             if len(flags) < end:
                 flags = np.empty(len(buffer), bool)
             line += count_lines(buffer[:end], flags)
-            rest = len(tail)
+            kept_bytes = len(tail)
             buffers.append(buffer)
             buffer = buffers.popleft()
-            if rest > len(buffer) - PADDING:  # behind a long line, for which another one grew
-                buffer = np.empty(rest + PADDING, np.uint8)
-            buffer[:rest] = np.frombuffer(tail, np.uint8)
+            if kept_bytes > len(buffer) - PADDING:  # behind a long line, for which another one grew
+                buffer = np.empty(kept_bytes + PADDING, np.uint8)
+            buffer[:kept_bytes] = np.frombuffer(tail, np.uint8)
 
 
 def file_size(path: str | os.PathLike[str]) -> int:
-    """Bytes in a file as it lies on disk, 0 where they cannot be known before reading."""
+    """Returns the bytes of a file on disk, 0 where they are unknown before reading."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -172,7 +173,7 @@ def is_pipe(path: str | os.PathLike[str]) -> bool:
 
 
 def count_lines(text: np.ndarray, flags: np.ndarray | None = None) -> int:
-    """Newlines in an array of bytes; ``flags`` is room for as many booleans, to be used again."""
+    """Counts newlines in an array of bytes; ``flags`` is scratch of as many booleans."""
     out = None if flags is None else flags[: len(text)]
     return int(np.count_nonzero(np.equal(text, 10, out=out)))
 
@@ -192,9 +193,9 @@ def _last_newline(buffer: np.ndarray, start: int, stop: int) -> int:
     step = 1 << 12
     for begin in range(max(start, stop - step), start - step, -step):
         begin = max(begin, start)
-        place = buffer[begin : min(begin + step, stop)].tobytes().rfind(b"\n")
-        if place >= 0:
-            return begin + place + 1
+        position = buffer[begin : min(begin + step, stop)].tobytes().rfind(b"\n")
+        if position >= 0:
+            return begin + position + 1
         if begin == start:
             break
     return 0
@@ -219,5 +220,5 @@ def check_on_error(on_error: str) -> None:
 def require_rows(path: str | os.PathLike[str], count: int, report: ReadReport) -> None:
     """InputError for a file that gave no row."""
     if count == 0:
-        what = f"{report.skipped} bad lines, all skipped" if report.skipped else "an empty file"
-        raise InputError(os.fspath(path), 0, "at least one row", what)
+        content = f"{report.skipped} bad lines, all skipped" if report.skipped else "an empty file"
+        raise InputError(os.fspath(path), 0, "at least one row", content)

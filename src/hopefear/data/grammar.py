@@ -33,7 +33,7 @@ _DEEPEST = 2  # how far clauses and phrases go into each other
 
 @dataclass
 class _Word:
-    """A word with what stands to its left and right below it."""
+    """A word with its dependents to the left and to the right."""
 
     form: str
     lemma: str
@@ -105,10 +105,10 @@ class _Draw:
     def sentence(self, crossing: bool, long: bool) -> tuple[list[_Word], _Word]:
         """The words in order, and the root."""
         root = self.clause("root", 0, crossing)
-        more = int(self._rng.integers(10, 16)) if long else int(self.chance(0.15))
-        for k in range(more):
+        n_words = int(self._rng.integers(10, 16)) if long else int(self.chance(0.15))
+        for k in range(n_words):
             clause = self.clause("conj", 1)
-            last = k == more - 1
+            last = k == n_words - 1
             link = _Word("and", "and", "CCONJ", "CC", relation="cc") if last else _mark(",")
             clause.left.insert(0, link)
             root.right.append(clause)
@@ -122,7 +122,7 @@ class _Draw:
         return words, root
 
     def clause(self, relation: str, depth: int, subject: bool = False) -> _Word:
-        """Subject, verb, and what the verb asks for; with ``subject`` no pronoun or name."""
+        """Makes a subject, a verb and its arguments; with ``subject`` no pronoun or name."""
         kind = "say" if depth < _DEEPEST and self.chance(0.15) else "do"
         verb = self.verb(relation, kind if kind == "say" else self.one("do do be"))
         verb.left.insert(0, self.noun("nsubj", "person", depth, common=subject))
@@ -203,10 +203,10 @@ def _mark(form: str) -> _Word:
 
 def _text(words: list[_Word], root: _Word, number: int) -> str:
     """The sentence in CoNLL-U."""
-    place = {id(word): m for m, word in enumerate(words, 1)}
+    position = {id(word): m for m, word in enumerate(words, 1)}
     heads = {id(root): 0}
     for word in words:
-        heads |= {id(child): place[id(word)] for child in word.left + word.right}
+        heads |= {id(child): position[id(word)] for child in word.left + word.right}
     lines = [f"# sent_id = {number}", "# text = " + " ".join(word.form for word in words)]
     for m, word in enumerate(words, 1):
         fields = (m, word.form, word.lemma, word.upos, word.xpos, word.feats, heads[id(word)])

@@ -58,9 +58,9 @@ def classes_of(y: np.ndarray) -> tuple[str, ...]:
 
 def class_codes(y: np.ndarray, classes: Sequence[str]) -> np.ndarray:
     """Position in classes of every label, -1 where it has none."""
-    known = {name: code for code, name in enumerate(classes)}
+    code_of = {name: code for code, name in enumerate(classes)}
     values = _distinct_labels(y)
-    codes = np.array([known.get(class_name(v), -1) for v in values], np.int32)
+    codes = np.array([code_of.get(class_name(v), -1) for v in values], np.int32)
     if not len(values):
         return np.zeros(y.shape, np.int32)
     if y.dtype == object:
@@ -76,12 +76,12 @@ def number_codes(labels: np.ndarray, classes: Sequence[str]) -> np.ndarray:
     table = numbers[order]
     if not len(table):
         return np.full(len(labels), -1, np.int32)
-    place = np.minimum(np.searchsorted(table, labels), len(table) - 1)
-    return np.where(table[place] == labels, order[place], -1).astype(np.int32)
+    indices = np.minimum(np.searchsorted(table, labels), len(table) - 1)
+    return np.where(table[indices] == labels, order[indices], -1).astype(np.int32)
 
 
-def limits_of(names: Sequence[str], allowed: Sequence[Any], what: str, width: int) -> np.ndarray:
-    """What each of ``allowed`` leaves of the names, as rows: 0, and minus infinity for others.
+def limits_of(names: Sequence[str], allowed: Sequence[Any], kind: str, width: int) -> np.ndarray:
+    """Makes rows of limits from ``allowed``: 0 for permitted labels, minus infinity for others.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def limits_of(names: Sequence[str], allowed: Sequence[Any], what: str, width: in
         All of them.
     allowed : sequence
         A name, several, or None for all.
-    what : str
+    kind : str
         Of what there is one each, for messages.
     width : int
         Numbers in a row.
@@ -101,17 +101,17 @@ def limits_of(names: Sequence[str], allowed: Sequence[Any], what: str, width: in
     """
     number = {name: c for c, name in enumerate(names)}
     table = np.zeros((len(allowed), width), np.float32)
-    for k, some in enumerate(allowed):
-        if some is None:
+    for k, labels in enumerate(allowed):
+        if labels is None:
             continue
-        some = [some] if isinstance(some, str) else list(some)
-        unknown = [name for name in some if name not in number]
-        if unknown or not some:
+        labels = [labels] if isinstance(labels, str) else list(labels)
+        unknown = [name for name in labels if name not in number]
+        if unknown or not labels:
             raise HopefearError(
-                f"allowed {what} {k + 1}: {unknown or 'none'}; the model has {', '.join(names)}"
+                f"allowed {kind} {k + 1}: {unknown or 'none'}; the model has {', '.join(names)}"
             )
         table[k] = -np.inf
-        table[k, [number[name] for name in some]] = 0.0
+        table[k, [number[name] for name in labels]] = 0.0
     return table.ravel()
 
 
@@ -139,10 +139,10 @@ def check_classes(
     hopefear.errors.HopefearError: a.tsv: the label 'x,y' is a list of others, and a classifier ...
     """
     check_blanks(source, classes)
-    known = set(classes)
+    available = set(classes)
     for name in classes:
         parts = [part.strip() for part in name.split(",")]
-        if len(parts) > 1 and known.issuperset(parts):
+        if len(parts) > 1 and available.issuperset(parts):
             raise HopefearError(
                 f"{source}: the label {name!r:.60} is a list of others, and a classifier gives one "
                 "label; leave one, or write a class of its own without ','"
@@ -164,13 +164,13 @@ def check_classes(
 
 def check_blanks(source: str, labels: Sequence[str]) -> None:
     """HopefearError where two labels differ by white space only."""
-    seen: dict[str, str] = {}
+    names_by_form: dict[str, str] = {}
     for name in labels:
-        like = seen.setdefault(" ".join(name.split()), name)
-        if like != name:
+        earlier = names_by_form.setdefault(" ".join(name.split()), name)
+        if earlier != name:
             raise HopefearError(
-                f"{source}: the labels {like!r:.60} and {name!r:.60} differ by white space only; "
-                "write them alike"
+                f"{source}: the labels {earlier!r:.60} and {name!r:.60} differ by white space "
+                "only; write them alike"
             )
 
 

@@ -27,7 +27,7 @@ _BYTE = np.uint64(255)
 
 @helper(inline=True)
 def count_digits(word):
-    """How many of the eight bytes of a word are digits before the first that is none."""
+    """Counts the digits among the eight bytes of a word before the first other byte."""
     word ^= _ZEROS
     return first_byte(((word + _ABOVE_NINE) | word) & _TOP_BITS)
 
@@ -41,8 +41,8 @@ def token_end(text, i):
     while True:
         first, second = _blanks(load8(text, i)), _blanks(load8(text, i + 8))
         if first | second:
-            place = first_byte(first) if first else _EIGHT + first_byte(second)
-            return i + np.int64(place)
+            position = first_byte(first) if first else _EIGHT + first_byte(second)
+            return i + np.int64(position)
         i += 16
 
 
@@ -78,24 +78,24 @@ def parse_plain(text, i):
     if digits > np.uint64(9):
         return 0.0, np.int64(-1)
     after = (word >> _EIGHT) & _BYTE
-    places = np.uint64(0)
+    n_decimals = np.uint64(0)
     if after == _POINT:
         i += 2
         word = load8(text, i)
-        places = count_digits(word)
-        if places == 0:
+        n_decimals = count_digits(word)
+        if n_decimals == 0:
             return 0.0, np.int64(-1)
-        fraction = whole_number(word, places)
-        if places == _EIGHT:
+        fraction = whole_number(word, n_decimals)
+        if n_decimals == _EIGHT:
             word = load8(text, i + 8)
-            more = count_digits(word)
-            if more == _EIGHT:
+            n_more = count_digits(word)
+            if n_more == _EIGHT:
                 return 0.0, np.int64(-1)
-            if more > 0:
-                fraction = fraction * WHOLE_POWERS[more] + whole_number(word, more)
-            places += more
-        digits = digits * WHOLE_POWERS[places] + fraction
-        i += np.int64(places)
+            if n_more > 0:
+                fraction = fraction * WHOLE_POWERS[n_more] + whole_number(word, n_more)
+            n_decimals += n_more
+        digits = digits * WHOLE_POWERS[n_decimals] + fraction
+        i += np.int64(n_decimals)
         after = np.uint64(text[np.uint64(i)])
     elif after in (_SPACE, _NEWLINE):
         i += 1
@@ -109,7 +109,7 @@ def parse_plain(text, i):
         after = np.uint64(text[np.uint64(i)])
     if after != _SPACE and after != _NEWLINE:
         return 0.0, np.int64(-1)
-    value = np.float64(digits) / _POWERS[places]
+    value = np.float64(digits) / _POWERS[n_decimals]
     return (-value if minus else value), i
 
 
@@ -135,7 +135,7 @@ def parse_number(text, i):
         else:
             exponent += 1
         i += 1
-    seen = i - start
+    n_digits = i - start
     if text[i] == 46:
         i += 1
         start = i
@@ -146,8 +146,8 @@ def parse_number(text, i):
                 if digits > 0:
                     significant += 1
             i += 1
-        seen += i - start
-    if seen == 0:
+        n_digits += i - start
+    if n_digits == 0:
         return 0.0, i, False
     if text[i] == 101 or text[i] == 69:
         i += 1
@@ -188,10 +188,10 @@ def is_blank(c):
 
 
 @kernel(refcount=False)
-def find_words(text, newlines, before, begins, ends):
+def find_words(text, newlines, before, starts, ends):
     """Note where lines end, how many words begin before that, and where words begin and end.
 
-    Words are what stands between bytes of white space. Returns their number; ``begins`` and
+    Words are what stands between bytes of white space. Returns their number; ``starts`` and
     ``ends`` need room for one more.
     """
     line = word = end = 0
@@ -200,7 +200,7 @@ def find_words(text, newlines, before, begins, ends):
     for i in range(len(text)):
         c = np.uint64(text[i])
         white = np.uint64(c == _SPACE) | np.uint64(c - np.uint64(9) < np.uint64(5))
-        begins[np.uint64(word)] = i
+        starts[np.uint64(word)] = i
         ends[np.uint64(end)] = i
         word += np.int64(blank & ~white)
         end += np.int64(white & ~blank)

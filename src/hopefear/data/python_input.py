@@ -24,18 +24,19 @@ WORDS = ("form", "lemma", "upos", "xpos", "feats")
 
 
 class Contents(NamedTuple):
-    """What a file holds: inputs, answers (None where it has none), names of columns."""
+    """Contents of a file: inputs, answers (None where it has none), names of columns."""
 
     X: Any
     y: Any
     names: Sequence[str] | None
 
 
-def examples_in(source: Source, format: str, **how: Any) -> Contents:
+def examples_in(source: Source, format: str, **options: Any) -> Contents:
     """Of examples, a sparse matrix and an array of labels."""
-    looks = {key: how.pop(key) for key in ("text_column", "label_column") if key in how}
-    common, many = {key: how[key] for key in ("on_error", "report")}, how.pop("many_classes", False)
-    data = examples(source, format, **looks, **common).read(**how)
+    columns = {key: options.pop(key) for key in ("text_column", "label_column") if key in options}
+    common = {key: options[key] for key in ("on_error", "report")}
+    many = options.pop("many_classes", False)
+    data = examples(source, format, **columns, **common).read(**options)
     check_classes(source, data.classes, len(data), many)
     labels = np.array([*data.classes, ""], object)[data.rows.labels]
     named = data.features.kind in ("ngrams", "named")
@@ -43,13 +44,13 @@ def examples_in(source: Source, format: str, **how: Any) -> Contents:
     return Contents(data.to_csr(), labels, names)
 
 
-def tokens_in(source: Source, format: str, column: str | None = None, **how: Any) -> Contents:
+def tokens_in(source: Source, format: str, column: str | None = None, **options: Any) -> Contents:
     """Of tokens, lists of lists of them and of their labels."""
-    form = token_format(source, format, how.get("columns"))
+    form = token_format(source, format, options.get("columns"))
     if form == "crfsuite":
         if column is not None:
             raise HopefearError(f"{source} has attributes and no columns; leave out {column!r}")
-        given = read_crfsuite(source, **how)
+        given = read_crfsuite(source, **options)
         rows, values = given.rows, given.rows.values
         names = [rows.strings.get(i) for i in range(rows.strings.size)]
         ids = rows.ids.tolist()
@@ -59,21 +60,21 @@ def tokens_in(source: Source, format: str, column: str | None = None, **how: Any
             for a, b in pairwise(rows.indptr.tolist())
         ]
         return Contents(_cut(bags, rows.starts), _cut(given.labels.texts(), rows.starts), ())
-    file = read_sentences(source, format=form, **how)
+    file = read_sentences(source, format=form, **options)
     sentences = file.sentences
     columns: Any = sentences.columns
     inputs = list(columns)
     if file.format == "conllu":  # words first, as taggers take them, and no numbers of words
         inputs = ["word", *(name for name in inputs if name not in ("id", "form"))]
-    wanted = column or ("upos" if file.format == "conllu" else inputs[-1])
+    target = column or ("upos" if file.format == "conllu" else inputs[-1])
     gold: Column | None = None
     if column is not None or len(inputs) > 1:
-        if wanted not in columns:
-            raise HopefearError(f"{source} has no column {wanted!r}; there are {', '.join(inputs)}")
+        if target not in columns:
+            raise HopefearError(f"{source} has no column {target!r}; there are {', '.join(inputs)}")
         if file.format == "json":
-            check_named(file, wanted)
-        gold = columns[wanted]
-        name = columns.aliases.get(wanted, wanted)
+            check_named(file, target)
+        gold = columns[target]
+        name = columns.aliases.get(target, target)
         inputs.remove("word" if name == "form" else name)
     texts = [columns[name].texts() for name in inputs]
     tokens: list[Any] = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
@@ -81,12 +82,12 @@ def tokens_in(source: Source, format: str, column: str | None = None, **how: Any
     return Contents(_cut(tokens, sentences.starts), y, tuple(inputs))
 
 
-def lists_in(source: Source, format: str, **how: Any) -> Contents:
+def lists_in(source: Source, format: str, **options: Any) -> Contents:
     """Of candidates, dicts that hold them and lists of their costs."""
     X: list[dict[str, Any]] = []
     y: list[list[float]] = []
     names: list[str] = []
-    for block in read_lists(source, format, **how):
+    for block in read_lists(source, format, **options):
         names = [*block.names, *(() if block.sparse is None else block.sparse.names)] or names
         text = "text" if block.trees is None else "tree"
         for i, (a, b) in enumerate(pairwise(block.starts.tolist())):
@@ -98,18 +99,18 @@ def lists_in(source: Source, format: str, **how: Any) -> Contents:
                 }
                 for c in range(a, b)
             ]
-            one: dict[str, Any] = {"candidates": candidates}
+            record: dict[str, Any] = {"candidates": candidates}
             if block.references is not None:
-                one["reference"] = list(block.references[i])
-            X.append(one)
+                record["reference"] = list(block.references[i])
+            X.append(record)
             if block.costs is not None:
                 y.append(block.costs[a:b].tolist())
     return Contents(X, y or None, names)
 
 
-def trees_in(source: Source, format: str, **how: Any) -> Contents:
+def trees_in(source: Source, format: str, **options: Any) -> Contents:
     """Of trees, lists of words as dicts and of their ``(head, relation)``."""
-    bank = read_treebank(source, **how)
+    bank = read_treebank(source, **options)
     if format not in ("auto", bank.format):
         raise HopefearError(f"{source} is {bank.format}, not {format}")
     names = [name for name in WORDS if name in bank.sentences.columns]

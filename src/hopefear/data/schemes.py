@@ -45,7 +45,7 @@ class RoleTable(NamedTuple):
 
 
 def legal(labels: Sequence[str], scheme: str) -> Constraints:
-    """Which labels may start, end and follow each other.
+    """Returns which labels may start, end and follow each other.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ def legal(labels: Sequence[str], scheme: str) -> Constraints:
     role = np.array([part[0] for part in parts if part], np.int8)
     suffix = np.array([part[1] for part in parts if part], object)
     table = table_of(scheme)
-    same = (suffix[:, None] == suffix[None, :]).astype(np.int8)
-    pairs = table.step[same, role[:, None], role[None, :]]
+    same_type = (suffix[:, None] == suffix[None, :]).astype(np.int8)
+    pairs = table.step[same_type, role[:, None], role[None, :]]
     return Constraints(table.start[role], table.end[role], pairs)
 
 
 def table_of(scheme: str) -> RoleTable:
-    """What the scheme allows."""
+    """Returns the permitted roles and transitions of a scheme."""
     start, end = np.zeros(5, bool), np.zeros(5, bool)
     step = np.zeros((2, 5, 5), bool)
     if scheme in ("bio", "iob1"):
@@ -92,9 +92,9 @@ def table_of(scheme: str) -> RoleTable:
             step[1, role, spans_] = True
         start[fresh] = True
         return RoleTable(start, end, step)
-    fresh, done = [OUT, BEGIN, SINGLE], [OUT, END, SINGLE]
-    start[fresh] = end[done] = True
-    for role in done:
+    fresh, last_roles = [OUT, BEGIN, SINGLE], [OUT, END, SINGLE]
+    start[fresh] = end[last_roles] = True
+    for role in last_roles:
         step[:, role, fresh] = True
     for role in (BEGIN, INSIDE):
         step[1, role, [INSIDE, END]] = True
@@ -118,8 +118,8 @@ def scheme_name(scheme: str) -> str:
 
 
 def _letters(scheme: str) -> str:
-    *some, last = list(LETTERS[scheme][1:])
-    return f"{', '.join(some)} or {last}"
+    *letters, last = list(LETTERS[scheme][1:])
+    return f"{', '.join(letters)} or {last}"
 
 
 Place = Callable[[int], tuple[str, int]]
@@ -188,18 +188,18 @@ def detect_scheme(
     # that fits longest.
     meant = min(
         (_faults(column, starts, scheme) for scheme in LETTERS),
-        key=lambda some: (
-            some.wrong.sum(),
-            not raises and some.outside.any(),
-            -np.argmax(some.wrong),
+        key=lambda faults: (
+            faults.wrong.sum(),
+            not raises and faults.outside.any(),
+            -np.argmax(faults.wrong),
         ),
     )
     odd, wrong = meant.outside.any(), int(meant.wrong.sum())
     if not wrong or not (odd or raises) or errors == "skip":
         return meant.scheme
     k, expected = meant.first(None if raises else meant.outside)
-    others = f"as {len(column.ids) - wrong:,} others are"
-    raise _error(place, k, f"one scheme in all labels: {expected}, {others}", column)
+    majority = f"as {len(column.ids) - wrong:,} others are"
+    raise _error(place, k, f"one scheme in all labels: {expected}, {majority}", column)
 
 
 def are_spans(labels: Column | Sequence[str]) -> bool:
@@ -210,29 +210,33 @@ def are_spans(labels: Column | Sequence[str]) -> bool:
     """
     column = _column(labels)
     counts = np.bincount(column.ids, minlength=len(column.strings))
-    met = {s: int(c) for s, c in zip(column.strings, counts, strict=True) if c}
-    tags = {s: c for s, c in met.items() if any(split_label(s, scheme) for scheme in LETTERS)}
+    counts_by_label = {s: int(c) for s, c in zip(column.strings, counts, strict=True) if c}
+    tags = {
+        s: c
+        for s, c in counts_by_label.items()
+        if any(split_label(s, scheme) for scheme in LETTERS)
+    }
     if not any(s != "O" for s in tags) or 2 * sum(tags.values()) <= len(column.ids):
         return False
     # Single letters among other names are names too.
-    return len(tags) == len(met) or any(s[1:] for s in tags)
+    return len(tags) == len(counts_by_label) or any(s[1:] for s in tags)
 
 
 def no_spans(labels: Sequence[str]) -> str:
-    """What to say of labels that spell no spans, and why where they nearly do.
+    """Explains that labels spell no spans, and what nearly makes them do.
 
     >>> no_spans(["NN", "VB"])
     'no spans'
     >>> no_spans(["O", "B_PER", "I_PER"])
     "no spans: labels such as 'B_PER' need a hyphen, 'B-PER'"
     """
-    others = [label for label in labels if label != "O"]
-    low = [label for label in others if _LOW.fullmatch(label)]
-    if low and 2 * len(low) > len(others):
-        label = low[0]
+    entities = [label for label in labels if label != "O"]
+    lowercase = [label for label in entities if _LOW.fullmatch(label)]
+    if lowercase and 2 * len(lowercase) > len(entities):
+        label = lowercase[0]
         return f"no spans: labels such as {label!r} need a hyphen, {label[0] + '-' + label[2:]!r}"
-    if "O" in labels and others and not any(split_label(label, "bio") for label in others):
-        label = others[0]
+    if "O" in labels and entities and not any(split_label(label, "bio") for label in entities):
+        label = entities[0]
         return (
             f"no spans: {label!r} beside 'O' does not say where a span begins; "
             f"{'B-' + label!r} and {'I-' + label!r} would"
@@ -297,24 +301,24 @@ def mend(
     if errors == "raise" or (errors == "begin" and faults.outside.any() and not strangers):
         k, expected = faults.first(None if errors == "raise" else faults.outside)
         raise _error(place, k, expected, column)
-    where = place if place is not None else lambda k: ("memory", k + 1)
+    location = place if place is not None else lambda k: ("memory", k + 1)
     if errors == "skip":
         sentence = np.searchsorted(bounds, np.flatnonzero(wrong), "right") - 1
         keep[sentence] = False
         tokens = np.repeat(keep, np.diff(bounds))
-        listed = [f"{_spot(where, k)} {column[k]!r}" for k in np.flatnonzero(wrong)[:_LISTED]]
+        listed = [f"{_spot(location, k)} {column[k]!r}" for k in np.flatnonzero(wrong)[:_LISTED]]
         count = int((~keep).sum())
-        said = _counted(count, "sentence", scheme)
-        message = f"{said} left out: {_some(listed, int(wrong.sum()))}"
-        rest = Column(column.strings, column.ids[tokens]).texts()
-        return Mended(Column.of(rest), keep, count, message)
+        summary = _counted(count, "sentence", scheme)
+        message = f"{summary} left out: {_some(listed, int(wrong.sum()))}"
+        remaining = Column(column.strings, column.ids[tokens]).texts()
+        return Mended(Column.of(remaining), keep, count, message)
     before = column.texts()
     inner = Column([s if split_label(s, scheme) else "O" for s in column.strings], column.ids)
     after = convert(inner, starts, scheme, scheme, repair=True).texts()
     for k in np.flatnonzero(faults.outside).tolist():
         after[k] = before[k]
     changed = [k for k, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
-    listed = [f"{_spot(where, k)} {before[k]!r} as {after[k]!r}" for k in changed[:_LISTED]]
+    listed = [f"{_spot(location, k)} {before[k]!r} as {after[k]!r}" for k in changed[:_LISTED]]
     count = len(changed)
     message = f"{_counted(count, 'label', scheme)} mended: {_some(listed, count)}"
     return Mended(Column.of(after), keep, count, message)
@@ -343,8 +347,8 @@ def check_scheme(
     hopefear.errors.InputError: memory:2: expected a label that IOBES allows after 'B-X', found 'O'
     """
     column = _column(labels)
-    other = any(not _faults(column, starts, name).wrong.any() for name in LETTERS)
-    mend(column, starts, scheme, "raise" if other else errors, place=place)
+    fits_another = any(not _faults(column, starts, name).wrong.any() for name in LETTERS)
+    mend(column, starts, scheme, "raise" if fits_another else errors, place=place)
 
 
 def check_errors(errors: str) -> None:
@@ -353,10 +357,10 @@ def check_errors(errors: str) -> None:
         raise HopefearError(f"scheme_errors must be {', '.join(ERRORS)}, not {errors!r}")
 
 
-def _counted(count: int, what: str, scheme: str) -> str:
-    one = count == 1
-    broken = f"breaks {scheme.upper()} and is" if one else f"break {scheme.upper()} and are"
-    return f"{count:,} {what}{'' if one else 's'} {broken}"
+def _counted(count: int, unit: str, scheme: str) -> str:
+    is_single = count == 1
+    broken = f"breaks {scheme.upper()} and is" if is_single else f"break {scheme.upper()} and are"
+    return f"{count:,} {unit}{'' if is_single else 's'} {broken}"
 
 
 def _spot(place: Place, k: int) -> str:
@@ -365,8 +369,8 @@ def _spot(place: Place, k: int) -> str:
 
 
 def _some(listed: list[str], count: int) -> str:
-    more = f" and {count - len(listed):,} more" if count > len(listed) else ""
-    return ", ".join(listed) + more
+    remainder = f" and {count - len(listed):,} more" if count > len(listed) else ""
+    return ", ".join(listed) + remainder
 
 
 def spans(
@@ -397,8 +401,8 @@ def spans(
     ([0, 3], [2, 4], ['X', 'Y'])
     """
     read = _read_checked(_column(labels), starts, scheme_name(scheme), place, repair)
-    begins, ends = _bounds(read)
-    first = np.flatnonzero(begins)
+    is_first, ends = _bounds(read)
+    first = np.flatnonzero(is_first)
     kinds = Column([s[1:] for s in read.suffixes], read.suffix[first])
     return Spans(first, np.flatnonzero(ends) + 1, kinds)
 
@@ -450,16 +454,16 @@ def convert(
     """
     target = scheme_name(target)
     read = _read_checked(_column(labels), starts, scheme_name(source), place, repair)
-    begins, ends = _bounds(read)
+    is_first, ends = _bounds(read)
     role = np.where(read.role == OUT, OUT, INSIDE)
     if target == "iob1":
         touches = ~read.opens & (_before(read.role) != OUT)
-        role[begins & touches & (_before(read.suffix) == read.suffix)] = BEGIN
+        role[is_first & touches & (_before(read.suffix) == read.suffix)] = BEGIN
     else:
-        role[begins] = BEGIN
+        role[is_first] = BEGIN
     if len(LETTERS[target]) > SINGLE:
         role[ends] = END
-        role[begins & ends] = SINGLE
+        role[is_first & ends] = SINGLE
     n = len(read.suffixes)
     names = [c if c == "O" else c + s for c in LETTERS[target] for s in read.suffixes]
     column = _compact(names, role * n + read.suffix)
@@ -501,7 +505,7 @@ def _read_checked(column: Any, starts: Any, scheme: Any, place: Any, repair: boo
 
 
 class _Faults(NamedTuple):
-    """What a scheme forbids, token by token."""
+    """Violations of a scheme, token by token."""
 
     column: Column
     scheme: str
@@ -511,7 +515,7 @@ class _Faults(NamedTuple):
     follows: NDArray[np.bool_]  # whether a label may stand behind the one before
 
     def first(self, among: NDArray[np.bool_] | None = None) -> tuple[int, str]:
-        """The first wrong token, and what the scheme asks for there."""
+        """Returns the first wrong token, and the labels that the scheme permits there."""
         k, name = int(np.argmax(self.wrong if among is None else among)), self.scheme.upper()
         if self.outside[k]:
             return k, f"a label of the scheme {name}"
@@ -526,8 +530,8 @@ def _faults(column: Column, starts: ArrayLike | None, scheme: str) -> _Faults:
     read, table = _read(column, starts, scheme), table_of(scheme)
     outside = read.role < 0
     role, before = np.maximum(read.role, OUT), np.maximum(_before(read.role), OUT)
-    same = (_before(read.suffix) == read.suffix).astype(np.int8)
-    follows = np.where(read.opens, table.start[role], table.step[same, before, role])
+    same_type = (_before(read.suffix) == read.suffix).astype(np.int8)
+    follows = np.where(read.opens, table.start[role], table.step[same_type, before, role])
     wrong = outside | ~follows | (read.closes & ~table.end[role])
     return _Faults(column, scheme, read, wrong, outside, follows)
 
@@ -536,7 +540,7 @@ def _bounds(read: _Read) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Whether a span begins with a token, and whether one ends with it."""
     inside = read.role != OUT
     before = _before(read.role)
-    begins = inside & (
+    is_first = inside & (
         read.opens
         | (read.role == BEGIN)
         | (read.role == SINGLE)
@@ -546,8 +550,8 @@ def _bounds(read: _Read) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         | (_before(read.suffix) != read.suffix)
     )
     ends = inside & read.closes
-    ends[:-1] |= inside[:-1] & (begins[1:] | ~inside[1:])
-    return begins, ends
+    ends[:-1] |= inside[:-1] & (is_first[1:] | ~inside[1:])
+    return is_first, ends
 
 
 def _before(array: np.ndarray) -> np.ndarray:
@@ -561,11 +565,11 @@ def _column(labels: Column | Sequence[str]) -> Column:
 
 def _compact(names: list[str], ids: NDArray[np.integer]) -> Column:
     """A column of these names without those that no row has; equal names become one."""
-    met = np.flatnonzero(np.bincount(ids, minlength=len(names)))
-    strings = list(dict.fromkeys(names[i] for i in met))
-    place = np.zeros(len(names), np.int32)
-    place[met] = [strings.index(names[i]) for i in met]
-    return Column(strings, place[ids])
+    used_ids = np.flatnonzero(np.bincount(ids, minlength=len(names)))
+    strings = list(dict.fromkeys(names[i] for i in used_ids))
+    new_ids = np.zeros(len(names), np.int32)
+    new_ids[used_ids] = [strings.index(names[i]) for i in used_ids]
+    return Column(strings, new_ids[ids])
 
 
 def _error(place: Place | None, k: int, expected: str, column: Column) -> InputError:

@@ -120,10 +120,10 @@ class Sentences:
     def n_tokens(self) -> int:
         return int(self.starts[-1])
 
-    def take(self, which: np.ndarray) -> Sentences:
+    def take(self, indices: np.ndarray) -> Sentences:
         """The sentences of these numbers, in this order."""
-        lengths = np.diff(self.starts)[which]
-        tokens = stretches(self.starts[which], lengths)
+        lengths = np.diff(self.starts)[indices]
+        tokens = stretches(self.starts[indices], lengths)
         columns = copy.copy(self.columns)  # other names than those of a dict stay
         for key, column in self.columns.items():
             columns[key] = Column(column.strings, column.ids[tokens])
@@ -189,8 +189,8 @@ class SequenceDataset:
         return len(self.rows.labels)
 
     def spans(self, begin: int, end: int) -> Spans:
-        """Which stretch of each array the sequences from ``begin`` to ``end`` take."""
-        rows, some = self.rows, (begin, end)
+        """Returns start and end in each array for the sequences from ``begin`` to ``end``."""
+        rows, sequences = self.rows, (begin, end)
         tokens = span(self, "starts", begin, end)
         entries = span(self, "indptr", *tokens)
         edges, edge_tokens = (0, 0), (0, 0)
@@ -199,7 +199,17 @@ class SequenceDataset:
             edges = span(self, "edge_indptr", *tokens)
         values = entries if rows.values.size else (0, 0)
         edge_values = edges if rows.edge_values.size else (0, 0)
-        spans = (some, tokens, entries, values, edge_tokens, edges, edge_values, tokens, some)
+        spans = (
+            sequences,
+            tokens,
+            entries,
+            values,
+            edge_tokens,
+            edges,
+            edge_values,
+            tokens,
+            sequences,
+        )
         return dict(zip(TokenRows._fields, spans, strict=True))
 
     def __repr__(self) -> str:
@@ -209,7 +219,7 @@ class SequenceDataset:
         )
 
     def _check(self) -> None:
-        """Kernels follow these numbers wherever they lead, so all must lie in their arrays."""
+        """Checks that numbers are within their arrays: kernels index without checks."""
         rows, features, source = self.rows, self.features, self.source
         sizes = (None, None) if features is None else (features.size, features.edge_size)
         if flat := [name for name, a in rows._asdict().items() if a.ndim != 1]:
@@ -240,15 +250,15 @@ class SequenceDataset:
         words = [*self.labels, str(self.features.size), str(self.features.edge_size)]
         return rows_digest(words, self.rows)
 
-    def take(self, which: Sequence[int] | np.ndarray) -> SequenceDataset:
+    def take(self, indices: Sequence[int] | np.ndarray) -> SequenceDataset:
         """The sequences of these numbers, in this order."""
         if self.cache is not None:
             self.cache.check()
-        which = np.asarray(which, np.int64)
+        indices = np.asarray(indices, np.int64)
         rows = self.rows
-        lengths = np.diff(rows.starts)[which]
+        lengths = np.diff(rows.starts)[indices]
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        tokens = stretches(rows.starts[which], lengths)
+        tokens = stretches(rows.starts[indices], lengths)
         edges = rows.edge_indptr.size > 1
         indptr, entries = gathered(rows.indptr, tokens)
         edge_indptr, edge_entries = (
@@ -264,7 +274,7 @@ class SequenceDataset:
                 rows.edge_indices[edge_entries],
                 rows.edge_values[edge_entries] if rows.edge_values.size else rows.edge_values,
                 rows.labels[tokens],
-                rows.weights[which],
+                rows.weights[indices],
             ),
             self.labels,
             self.features,

@@ -40,9 +40,9 @@ def read_names(path: str | os.PathLike[str], size: int) -> IdentityFeatures:
             try:
                 names.append(line.removesuffix(b"\r").decode("utf-8"))
             except UnicodeDecodeError:
-                shown = line.decode("ascii", "backslashreplace")
+                excerpt = line.decode("ascii", "backslashreplace")
                 raise InputError(
-                    os.fspath(path), first_line + i, utf8_wanted(line), shown
+                    os.fspath(path), first_line + i, utf8_wanted(line), excerpt
                 ) from None
         if len(names) >= size:
             break
@@ -80,8 +80,8 @@ def read_weights(path: str | os.PathLike[str], n: int) -> np.ndarray:
         weights = weights.astype(np.float32)
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
     if bad.size:
-        shown = lines[bad[0]].decode(errors="replace").strip()
-        raise InputError(os.fspath(path), int(bad[0]) + 1, "a weight of at least zero", shown)
+        excerpt = lines[bad[0]].decode(errors="replace").strip()
+        raise InputError(os.fspath(path), int(bad[0]) + 1, "a weight of at least zero", excerpt)
     if weights.size != n:
         raise InputError(os.fspath(path), 0, f"{n} weights, one a line", f"{weights.size} lines")
     return weights

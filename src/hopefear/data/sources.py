@@ -1,4 +1,4 @@
-"""Where bytes come from: plain or compressed files, pipes, standard input; light to import."""
+"""Sources of bytes: plain or compressed files, pipes, standard input; light to import."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
     except (OSError, ValueError) as error:
         raise HopefearError(f"{name}: cannot be read: {_reason(error)}") from error
     if not isinstance(raw, io.BufferedReader):
-        raw = io.BufferedReader(_Reader(raw, name))
+        raw = io.BufferedReader(_UnpackingReader(raw, name))
     try:
         head = raw.peek(6)[:6]
         if not _is_plain(name):  # a pipe may bring the first bytes one by one
@@ -73,7 +73,7 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
         if isinstance(error, OSError):
             raise HopefearError(f"{name}: cannot be read: {_reason(error)}") from error
         raise
-    return io.BufferedReader(_Reader(stream, name, raw), _BUFFER)
+    return io.BufferedReader(_UnpackingReader(stream, name, raw), _BUFFER)
 
 
 def load(path: str | os.PathLike[str]) -> bytes:
@@ -100,9 +100,9 @@ def load(path: str | os.PathLike[str]) -> bytes:
 
 
 def endless_sentence(path: str | os.PathLike[str], size: int) -> InputError:
-    """What to say of a file that has read ``size`` bytes without a blank line."""
-    found = f"{size:,} bytes without a blank line"
-    return InputError(os.fspath(path), 0, "sentences, with blank lines between them", found)
+    """Makes the error for a file with ``size`` bytes without a blank line."""
+    actual = f"{size:,} bytes without a blank line"
+    return InputError(os.fspath(path), 0, "sentences, with blank lines between them", actual)
 
 
 class Source(str):
@@ -193,7 +193,7 @@ class Source(str):
 
 
 class _Behind(io.RawIOBase):
-    """What was read ahead, and then the rest of a stream."""
+    """A stream whose first bytes were read ahead."""
 
     def __init__(self, head: bytes, stream: io.BufferedReader) -> None:
         self._head, self._stream = head, stream
@@ -220,28 +220,28 @@ class _Recoded(io.RawIOBase):
     def __init__(self, stream: io.BufferedReader, name: str, encoding: str) -> None:
         self._stream, self._name, self._encoding = stream, name, encoding
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._rest, self._line = b"", 1
+        self._buffered, self._line = b"", 1
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         piece = b" "
-        while piece and not self._rest:
+        while piece and not self._buffered:
             piece = self._stream.read1(1 << 16)
             try:
                 text = self._decoder.decode(piece, final=not piece)
-                self._rest = text.encode()
+                self._buffered = text.encode()
             except UnicodeError as error:
-                found, before = "text of another encoding", b""
+                actual, before = "text of another encoding", b""
                 if isinstance(error, UnicodeDecodeError):
-                    found = f"the byte 0x{error.object[error.start]:02x}"
+                    actual = f"the byte 0x{error.object[error.start]:02x}"
                     before = error.object[: error.start]
                 line = self._line + before.count(b"\n")
-                raise InputError(self._name, line, f"{self._encoding} text", found) from None
+                raise InputError(self._name, line, f"{self._encoding} text", actual) from None
             self._line += text.count("\n")
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        size = min(len(buffer), len(self._buffered))
+        buffer[:size], self._buffered = self._buffered[:size], self._buffered[size:]
         return size
 
     def close(self) -> None:
@@ -268,7 +268,7 @@ def checked_encoding(name: str) -> str | None:
 
 
 def utf8_wanted(data: bytes) -> str:
-    """What to say of bytes that are no UTF-8: which, where, and what they may be.
+    """Describes bytes that are not UTF-8: the first wrong byte, its position, the likely encoding.
 
     >>> utf8_wanted("café".encode("latin-1"))
     'UTF-8 text (byte 4 is 0xe9; perhaps it is windows-1252: say --encoding windows-1252)'
@@ -278,9 +278,9 @@ def utf8_wanted(data: bytes) -> str:
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        likely, place = _likely(data), error.start
+        likely, position = _likely(data), error.start
         hint = f"perhaps it is {likely}: say --encoding {likely}"
-        return f"UTF-8 text (byte {place + 1} is 0x{data[place]:02x}; {hint})"
+        return f"UTF-8 text (byte {position + 1} is 0x{data[position]:02x}; {hint})"
     return "UTF-8 text"
 
 
@@ -339,7 +339,7 @@ def _begins(head: bytes, packing: str) -> bool:
     return skipped or head.startswith(_MAGIC[packing])
 
 
-class _Reader(io.RawIOBase):
+class _UnpackingReader(io.RawIOBase):
     """A stream whose failures name the file."""
 
     def __init__(self, stream: Any, name: str, raw: Any = None) -> None:
@@ -370,7 +370,7 @@ class _Reader(io.RawIOBase):
 
 
 def _at_once(stream: Any) -> Callable[[Any], int]:
-    """A ``readinto`` that waits for no more than what is there.
+    """Returns a ``readinto`` that returns at once with the bytes that are available.
 
     ``readinto1`` would, where some of it was looked at before.
     """
@@ -428,9 +428,9 @@ class _Members:
         """Goes on to the next member; there is none at the end of the file."""
         padding, packed = 0, self._member.unused_data or self._raw.read1(_PACKED)
         while self._packing == "xz" and packed.startswith(b"\0"):
-            rest = packed.lstrip(b"\0")
-            padding += len(packed) - len(rest)
-            packed = rest or self._raw.read1(_PACKED)
+            remainder = packed.lstrip(b"\0")
+            padding += len(packed) - len(remainder)
+            packed = remainder or self._raw.read1(_PACKED)
         while packed and len(packed) < 6 and (piece := self._raw.read1(_PACKED)):
             packed += piece
         if padding % 4 or (packed and not _begins(packed, self._packing)):

@@ -24,7 +24,7 @@ _FEW = 40  # below, sorting by comparison is quicker than by bytes
 
 
 @kernel
-def transform_values(indptr, indices, values, how, norm, scale, split):
+def transform_values(indptr, indices, values, weighting, norm, scale, split):
     """New values: 0 as they are, 1 presence, 2 signed log(1 + |v|), times the column's ``scale``.
 
     An empty ``scale`` is one of ones. ``norm`` 1 is unit length; in a row with columns on both
@@ -35,9 +35,9 @@ def transform_values(indptr, indices, values, how, norm, scale, split):
         before = behind = 0.0
         for k in range(indptr[i], indptr[i + 1]):
             v = np.float64(values[k])
-            if how == 1:
+            if weighting == 1:
                 v = 1.0 if v != 0.0 else 0.0
-            elif how == 2:
+            elif weighting == 2:
                 v = np.log1p(v) if v >= 0.0 else -np.log1p(-v)
             if len(scale):
                 v *= scale[indices[k]]
@@ -47,9 +47,9 @@ def transform_values(indptr, indices, values, how, norm, scale, split):
             else:
                 behind += v * v
         if norm == 1:
-            both = 2.0 if before > 0.0 and behind > 0.0 else 1.0
-            before = 1.0 / np.sqrt(both * before) if before > 0.0 else 0.0
-            behind = 1.0 / np.sqrt(both * behind) if behind > 0.0 else 0.0
+            scaling = 2.0 if before > 0.0 and behind > 0.0 else 1.0
+            before = 1.0 / np.sqrt(scaling * before) if before > 0.0 else 0.0
+            behind = 1.0 / np.sqrt(scaling * behind) if behind > 0.0 else 0.0
             for k in range(indptr[i], indptr[i + 1]):
                 new[k] = new[k] * (before if indices[k] < split else behind)
     return new
@@ -77,15 +77,15 @@ def drop_unknown(indptr, columns, values):
     new_indptr = np.zeros(len(indptr), np.int64)
     new_columns = np.empty(len(columns), np.int32)
     new_values = np.empty(len(values), np.float32)
-    place = 0
+    out = 0
     for i in range(len(indptr) - 1):
         for k in range(indptr[i], indptr[i + 1]):
             if columns[k] >= 0:
-                new_columns[place] = columns[k]
-                new_values[place] = values[k]
-                place += 1
-        new_indptr[i + 1] = place
-    return new_indptr, new_columns[:place], new_values[:place]
+                new_columns[out] = columns[k]
+                new_values[out] = values[k]
+                out += 1
+        new_indptr[i + 1] = out
+    return new_indptr, new_columns[:out], new_values[:out]
 
 
 @kernel
@@ -94,8 +94,8 @@ def sort_count_rows(indptr, indices, counts):
     longest = 0
     for i in range(len(indptr) - 1):
         longest = max(longest, indptr[i + 1] - indptr[i])
-    keys, other = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
-    places = np.empty(257, np.int64)
+    keys, scratch = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    offsets = np.empty(257, np.int64)
     for i in range(len(indptr) - 1):
         begin, size = indptr[i], indptr[i + 1] - indptr[i]
         # Column and count in one integer: sorting those needs no permutation.
@@ -107,33 +107,33 @@ def sort_count_rows(indptr, indices, counts):
         if size < _FEW:
             keys[:size].sort()
         else:
-            keys, other = sort_by_bytes(keys, other, size, largest, places)
+            keys, scratch = sort_by_bytes(keys, scratch, size, largest, offsets)
         for k in range(size):
             indices[begin + k] = keys[k] >> np.uint64(32)
             counts[begin + k] = keys[k] & np.uint64(0xFFFFFFFF)
 
 
 @kernel
-def sort_by_bytes(keys, other, size, largest, places):
+def sort_by_bytes(keys, scratch, size, largest, offsets):
     """Sort ``keys[:size]`` by their upper halves, byte after byte; ``(sorted, the other array)``.
 
     ``largest`` is the largest upper half; no more bytes are looked at than it has.
     """
     shift = np.uint64(32)
     while largest > 0:
-        places[:] = 0
+        offsets[:] = 0
         for k in range(size):
-            places[((keys[k] >> shift) & np.uint64(255)) + np.uint64(1)] += 1
+            offsets[((keys[k] >> shift) & np.uint64(255)) + np.uint64(1)] += 1
         for b in range(256):
-            places[b + 1] += places[b]
+            offsets[b + 1] += offsets[b]
         for k in range(size):
             byte = (keys[k] >> shift) & np.uint64(255)
-            other[np.uint64(places[byte])] = keys[k]
-            places[byte] += 1
-        keys, other = other, keys
+            scratch[np.uint64(offsets[byte])] = keys[k]
+            offsets[byte] += 1
+        keys, scratch = scratch, keys
         shift += np.uint64(8)
         largest >>= np.uint64(8)
-    return keys, other
+    return keys, scratch
 
 
 @kernel
@@ -246,7 +246,7 @@ class SparseDataset:
         return len(self.rows.labels)
 
     def spans(self, begin: int, end: int) -> Spans:
-        """Which stretch of each array the rows from ``begin`` to ``end`` take."""
+        """Returns start and end in each array for the rows from ``begin`` to ``end``."""
         rows, values = (begin, end), span(self, "indptr", begin, end)
         return dict(zip(SparseRows._fields, (rows, values, values, rows, rows), strict=True))
 
@@ -408,7 +408,7 @@ class SparseDataset:
         return self._with(self.rows._replace(values=new))
 
     def column_scale(self, values: str) -> np.ndarray | None:
-        """What ``values`` multiplies each column by, in float32, measured on these rows.
+        """Returns the factor (float32) of each column for the weighting ``values``.
 
         With n rows, of which df have a value in the column, ``tfidf`` takes the smooth inverse
         document frequency ``log((1 + n) / (1 + df)) + 1``, and ``nb`` the log-count ratio
@@ -498,9 +498,9 @@ class SparseDataset:
 
 def _inverse_frequencies(data: SparseDataset) -> np.ndarray:
     rows = data.rows
-    seen = _seen(rows, np.arange(len(data)), data.n_features)
+    frequencies = _seen(rows, np.arange(len(data)), data.n_features)
     n = rows.weights.sum(dtype=np.float64)
-    return np.log((1.0 + n) / (1.0 + seen)) + 1.0
+    return np.log((1.0 + n) / (1.0 + frequencies)) + 1.0
 
 
 def _largest_ratios(data: SparseDataset) -> np.ndarray:
@@ -515,27 +515,27 @@ def _log_count_ratios(data: SparseDataset) -> Iterator[np.ndarray]:
     rows = data.rows
     if rows.labels.min(initial=0) < 0:
         raise HopefearError(f"{data.source}: values='nb' needs a label on every row")
-    seen = _seen(rows, np.arange(len(data)), data.n_features)
+    frequencies = _seen(rows, np.arange(len(data)), data.n_features)
     order = np.argsort(rows.labels, kind="stable")
     ends = np.searchsorted(rows.labels[order], np.arange(len(data.classes) + 1))
     for begin, end in pairwise(ends):
-        own = _seen(rows, order[begin:end], data.n_features)
-        p, q = 1.0 + own, 1.0 + seen - own
+        class_frequencies = _seen(rows, order[begin:end], data.n_features)
+        p, q = 1.0 + class_frequencies, 1.0 + frequencies - class_frequencies
         yield np.log(p / q) - np.log(p.sum() / q.sum())
 
 
 @kernel
-def _add_seen(indptr, indices, values, weights, chosen, seen):
+def _add_seen(indptr, indices, values, weights, chosen, frequencies):
     for i in chosen:
         for k in range(indptr[i], indptr[i + 1]):
-            seen[indices[k]] += weights[i] * (values[k] != 0.0)
+            frequencies[indices[k]] += weights[i] * (values[k] != 0.0)
 
 
 def _seen(rows: SparseRows, chosen: np.ndarray, n_features: int) -> np.ndarray:
-    """How much weight the chosen rows with a value in each column have."""
-    seen = np.zeros(n_features)
-    _add_seen(rows.indptr, rows.indices, rows.values, rows.weights, chosen, seen)
-    return seen
+    """Sums the weights of the chosen rows that have a value in each column."""
+    frequencies = np.zeros(n_features)
+    _add_seen(rows.indptr, rows.indices, rows.values, rows.weights, chosen, frequencies)
+    return frequencies
 
 
 def as_dicts(X: Any) -> list[Mapping[str, Any]] | None:
@@ -556,8 +556,8 @@ def as_dicts(X: Any) -> list[Mapping[str, Any]] | None:
     return list(X)
 
 
-def named_values(row: Mapping[str, Any], place: str) -> dict[str, float]:
-    """Values of a row by the names of features; those of a name that comes again are summed.
+def named_values(row: Mapping[str, Any], location: str) -> dict[str, float]:
+    """Returns the values of a row by feature name; repeated names are summed.
 
     >>> named_values({"size": 2, "kind": "a"}, "X[0]")
     {'size': 2.0, 'kind=a': 1.0}
@@ -565,13 +565,13 @@ def named_values(row: Mapping[str, Any], place: str) -> dict[str, float]:
     values: dict[str, float] = {}
     for name, value in row.items():
         if not isinstance(name, str):
-            raise HopefearError(f"{place}: the feature {name!r:.60} has no name; give a string")
+            raise HopefearError(f"{location}: the feature {name!r:.60} has no name; give a string")
         if isinstance(value, str):
             name, value = f"{name}={value}", 1.0
         if not isinstance(value, Real | np.bool_) or not abs(float(value)) <= LARGEST:
             raise HopefearError(
-                f"{place}: the feature {name!r:.60} needs a string, or a finite number of at most "
-                f"1e15 in size, not {value!r:.60}"
+                f"{location}: the feature {name!r:.60} needs a string, or a finite number of at "
+                f"most 1e15 in size, not {value!r:.60}"
             )
         values[name] = values.get(name, 0.0) + float(value)
     return values

@@ -181,13 +181,13 @@ def parse_plain_pairs(text, i, ids, values, k, last):
 
 @kernel
 def ends_token(c):
-    """Whether this byte may follow a token."""
+    """Whether the byte ``c`` may follow a token."""
     return is_blank(c) or c in (_NEWLINE, _HASH)
 
 
 @kernel
 def is_qid(text, i):
-    """Whether ``qid:`` stands at i."""
+    """Whether ``qid:`` begins at ``i``."""
     return text[i] == 113 and text[i + 1] == 105 and text[i + 2] == 100 and text[i + 3] == _COLON
 
 
@@ -249,21 +249,21 @@ def raw_blocks(
     n_jobs = n_jobs if size > block_bytes else 1
 
     def texts() -> Iterator[_Block]:
-        n_buffers, done = n_ahead(n_jobs) + 1, 0
+        n_buffers, n_read = n_ahead(n_jobs) + 1, 0
         blocks = cycle([_Block(name) for _ in range(n_buffers)])
         for buffer, length, first_line in fill_blocks(path, block_bytes, n_buffers=n_buffers):
-            done += length
-            share = done / size if size else 0.0
+            n_read += length
+            share = n_read / size if size else 0.0
             yield next(blocks).holding(buffer, length, first_line, share)
 
-    def known(raw: RawRows, counts: ReadReport) -> tuple[RawRows, InputError | None]:
+    def known_rows(raw: RawRows, counts: ReadReport) -> tuple[RawRows, InputError | None]:
         error = None
         if classes is not None:
             raw, error = known_labels(raw, classes, name, require_labels, on_error, counts)
         return raw if features is None else known_columns(raw, features, counts), error
 
-    def parse(block: _Block) -> _Parsed:
-        return block.parsed(require_labels, on_error, known)
+    def parse(block: _Block) -> _ParsedBlock:
+        return block.parsed(require_labels, on_error, known_rows)
 
     for rows, counts, error in parallel(texts(), parse, n_jobs):
         report.add(counts)
@@ -273,8 +273,8 @@ def raw_blocks(
             raise error
 
 
-class _Parsed(NamedTuple):
-    """What a block holds: rows up to a bad line, counts, and the error of that line."""
+class _ParsedBlock(NamedTuple):
+    """Result of parsing a block: rows up to a bad line, counts, and the error of that line."""
 
     rows: RawRows | None
     report: ReadReport
@@ -300,9 +300,9 @@ class _Block:
         self,
         require_labels: bool,
         on_error: str,
-        known: Callable[[RawRows, ReadReport], tuple[RawRows, InputError | None]],
-    ) -> _Parsed:
-        """The rows, as ``known`` leaves them; arrays are used again for the next text."""
+        check: Callable[[RawRows, ReadReport], tuple[RawRows, InputError | None]],
+    ) -> _ParsedBlock:
+        """The rows, as ``check`` leaves them; arrays are used again for the next text."""
         text, length = self._text, self._length
         if self._room < length:
             self._make_room(length)
@@ -325,13 +325,13 @@ class _Block:
         if raw is not None:
             try:
                 tidy = _tidied(raw, self._name, report) if falls[0] else raw
-                raw, wrong = known(tidy, report)
+                raw, wrong = check(tidy, report)
                 failure = wrong or failure  # of a line before the one that stopped the kernel
             except InputError as error:
                 raw, failure = None, error
         report.qids = int(falls[1])
         falls[:] = 0
-        return _Parsed(raw, report, failure)
+        return _ParsedBlock(raw, report, failure)
 
     def _make_room(self, length: int) -> None:
         self._room = length
@@ -360,20 +360,20 @@ class _Block:
 def _tidied(raw: RawRows, name: str, report: ReadReport) -> RawRows:
     """The rows with ids in rising order, values of equal ones summed."""
     owner = np.repeat(np.arange(len(raw.labels)), np.diff(raw.indptr))
-    same = owner[1:] == owner[:-1]
-    falls = same & (raw.ids[1:] < raw.ids[:-1])
+    same_row = owner[1:] == owner[:-1]
+    falls = same_row & (raw.ids[1:] < raw.ids[:-1])
     report.unsorted += len(distinct(owner[1:][falls]))
     order = np.lexsort((raw.ids, owner))
     ids = raw.ids[order]
     first = np.ones(len(ids), bool)
-    first[1:] = ~(same & (ids[1:] == ids[:-1]))
+    first[1:] = ~(same_row & (ids[1:] == ids[:-1]))
     report.repeated += int((~first).sum())
     owner, ids = owner[first], ids[first]
     sums = np.add.reduceat(raw.values[order].astype(np.float64), np.flatnonzero(first))
     if (np.abs(sums) > LARGEST).any():
         k = int(np.argmax(np.abs(sums) > LARGEST))
-        found = f"{sums[k]:.6g} as sum of feature {ids[k]}"
-        raise InputError(name, raw.line(int(owner[k])), EXPECTED[NOT_FINITE], found)
+        actual = f"{sums[k]:.6g} as sum of feature {ids[k]}"
+        raise InputError(name, raw.line(int(owner[k])), EXPECTED[NOT_FINITE], actual)
     indptr = np.zeros(len(raw.labels) + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=len(raw.labels)), out=indptr[1:])
     return raw._replace(indptr=indptr, ids=ids, values=sums.astype(np.float32))
@@ -505,7 +505,7 @@ def iter_svmlight(
     """
     report = ReadReport() if report is None else report
     name = os.fspath(path)
-    seen: list[str] = [] if classes is None else list(classes)
+    names: list[str] = [] if classes is None else list(classes)
     size, count = 0, 0
     for raw in raw_blocks(
         path,
@@ -518,8 +518,8 @@ def iter_svmlight(
         n_jobs=n_jobs,
     ):
         if classes is None:
-            new, old = number_classes(distinct_numbers(raw.labels)), set(seen)
-            seen.extend(c for c in new if c not in old)
+            new, known_names = number_classes(distinct_numbers(raw.labels)), set(names)
+            names.extend(c for c in new if c not in known_names)
         if features is None:
             size = max(size, int(raw.ids.max()) + 1 if len(raw.ids) else 0)
             if size > MAX_COLUMNS:
@@ -531,7 +531,7 @@ def iter_svmlight(
             block_features: FeatureMap = IdentityFeatures(size)
         else:
             block_features = features
-        codes = number_codes(raw.labels, seen)
+        codes = number_codes(raw.labels, names)
         report.unknown_labels += int(np.count_nonzero(codes < 0))
         report.rows += len(codes)
         count += len(codes)
@@ -542,7 +542,7 @@ def iter_svmlight(
             codes,
             np.ones(len(codes), np.float32),
         )
-        yield SparseDataset(rows, block_features.size, seen, block_features, name)
+        yield SparseDataset(rows, block_features.size, names, block_features, name)
     require_rows(path, count, report)
 
 
@@ -564,9 +564,9 @@ def known_labels(
     bad = np.flatnonzero(codes < 0)
     if not len(bad):
         return raw, None
-    shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
+    listed = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
     for row in bad.tolist():
-        error = InputError(name, raw.line(row), f"a label out of {shown}", _label(raw, row))
+        error = InputError(name, raw.line(row), f"a label out of {listed}", _label(raw, row))
         if on_error == "raise":
             end = int(raw.indptr[row])
             before = raw.indptr[: row + 1], raw.ids[:end], raw.values[:end], raw.labels[:row]

@@ -174,7 +174,7 @@ def read_strings(
 
 
 def as_strings(X: Any) -> list[str] | None:
-    """``X`` as a list of texts if it is one, whatever holds them; None for anything else.
+    """Returns ``X`` as a list of texts; None where it is anything else.
 
     Of a table it is the column ``text``.
 
@@ -246,16 +246,16 @@ def iter_text(
         report=report,
         classes=classes,
     ):
-        seen = counter.label_names()
+        found_names = counter.label_names()
         if classes is not None:
             raw = known_text_labels(raw, counter, classes, name, require_labels, on_error, report)
-        names = seen if classes is None else list(classes)
-        codes = text_codes(raw.labels, seen, names)
+        names = found_names if classes is None else list(classes)
+        codes = text_codes(raw.labels, found_names, names)
         report.unknown_labels += int(np.count_nonzero(codes < 0))
         report.rows += len(codes)
         count += len(codes)
-        ones = np.ones(len(codes), np.float32)
-        rows = SparseRows(raw.indptr, raw.columns, raw.values, codes, ones)
+        weights = np.ones(len(codes), np.float32)
+        rows = SparseRows(raw.indptr, raw.columns, raw.values, codes, weights)
         yield SparseDataset(rows, features.size, names, features, name)
     require_rows(path, count, report)
 
@@ -277,10 +277,10 @@ def known_text_labels(
     bad = np.flatnonzero(codes < 0)
     if not len(bad):
         return raw
-    shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
+    listed = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
     for row in bad.tolist():
         label = names[raw.labels[row]]
-        error = InputError(name, raw.line(row), f"a label out of {shown}", label)
+        error = InputError(name, raw.line(row), f"a label out of {listed}", label)
         if on_error == "raise":
             raise error
         report.skip(str(error))
@@ -291,6 +291,6 @@ def known_text_labels(
 
 def text_codes(labels: np.ndarray, names: Sequence[str], classes: Sequence[str]) -> np.ndarray:
     """From label numbers of a counter to positions in classes, -1 where there is none."""
-    known = {name: code for code, name in enumerate(classes)}
-    table = np.array([*(known.get(name, -1) for name in names), -1], np.int32)
+    code_of = {name: code for code, name in enumerate(classes)}
+    table = np.array([*(code_of.get(name, -1) for name in names), -1], np.int32)
     return table[labels]

@@ -33,7 +33,7 @@ from hopefear.data.sparse import (
     drop_unknown,
     sort_count_rows,
 )
-from hopefear.data.text_formats import Rewritten
+from hopefear.data.text_formats import ConvertingReader
 from hopefear.data.text_kernel import (
     DONE,
     EXPECTED,
@@ -117,7 +117,7 @@ class TextCounter:
         self._owners = np.zeros(self.hashed.size if fresh and self.hashed else 0, np.uint64)
         self._names = empty_names(MAX_NAMES if fresh else 0)
         self._labels = empty_tables(64, 1 << 10, 1)
-        self._seen = np.zeros(2, np.int64)
+        self._collision_counts = np.zeros(2, np.int64)
         self._unknown = np.zeros(1, np.int64)
         self._rows = self._all_rows = 0
 
@@ -142,11 +142,11 @@ class TextCounter:
         if self.features is not None:
             return self.features, None
         if self.hashed is not None:
-            rate = float(self._seen[1] / max(1, self._seen[0]))
+            rate = float(self._collision_counts[1] / max(1, self._collision_counts[0]))
             return HashedFeatures(self.grams, self.hashed.bits, rate, *self._names.sorted()), None
-        most = max_share * self._all_rows if max_share < 1.0 else np.inf
+        max_rows = max_share * self._all_rows if max_share < 1.0 else np.inf
         features, words, chars = ngrams_from_tables(
-            self._tables, self._chars, self.grams, min_count, most
+            self._tables, self._chars, self.grams, min_count, max_rows
         )
         if self.grams.chars is None:
             return features, words.__getitem__
@@ -175,15 +175,15 @@ class TextCounter:
         Where labels are not required and classes are known, what stands before a tab and is no
         class belongs to the text.
         """
-        bare = not require_labels and classes is not None and not isinstance(path, Rewritten)
-        known = {name.encode() for name in classes or ()}
+        bare = not require_labels and classes is not None and not isinstance(path, ConvertingReader)
+        class_names = {name.encode() for name in classes or ()}
         check_on_error(on_error)
-        name, size, done = os.fspath(path), file_size(path), 0
+        name, size, n_read = os.fspath(path), file_size(path), 0
         for buffer, length, first_line in fill_blocks(path, block_bytes, MAX_TEXT_LINE):
-            done += length
-            share = done / size if size else 0.0
+            n_read += length
+            share = n_read / size if size else 0.0
             if bare:
-                report.tabbed += _without_tabs(buffer, length, known)
+                report.tabbed += _without_tabs(buffer, length, class_names)
             lower = self.grams.lowercase
             text, length = folded(buffer, length, name, first_line, on_error, report, lower)
             for rows in self._count(
@@ -226,12 +226,12 @@ class TextCounter:
         on_error: str,
         report: ReadReport,
     ) -> Iterator[TextRows]:
-        most = length // 2 + 2
-        if self._rows + most >= 2**31:  # row numbers take 32 bits; forget which row came last
+        max_rows = length // 2 + 2
+        if self._rows + max_rows >= 2**31:  # row numbers take 32 bits; forget which row came last
             self._tables.seen[::2] = self._chars.seen[::2] = -1
             self._rows = 0
-        indptr, starts = np.zeros(most, np.int64), np.empty(most, np.int64)
-        codes = np.empty(most, np.int32)
+        indptr, starts = np.zeros(max_rows, np.int64), np.empty(max_rows, np.int64)
+        codes = np.empty(max_rows, np.int32)
         # A token and what separates it take 2 bytes as a rule; MORE_ROOM deals with the others.
         columns = np.empty(self.grams.order * (length // 2 + 2), np.int32)
         values = np.empty(len(columns), np.float32)
@@ -250,8 +250,8 @@ class TextCounter:
                 values = _roomier(values, len(columns))
                 continue
             size = _line_length(text, i)
-            shown = text[i : i + min(size - 1, 80)].tobytes().decode("utf-8", "replace")
-            error = InputError(name, line_of(text, i, first_line), EXPECTED[code], shown)
+            excerpt = text[i : i + min(size - 1, 80)].tobytes().decode("utf-8", "replace")
+            error = InputError(name, line_of(text, i, first_line), EXPECTED[code], excerpt)
             if on_error == "raise":
                 raise error
             report.skip(str(error))
@@ -331,7 +331,7 @@ class TextCounter:
                         columns,
                         values,
                         rows,
-                        self._seen,
+                        self._collision_counts,
                     )
                 else:
                     code, row, i = count_chars(
@@ -357,9 +357,9 @@ class TextCounter:
             columns = _roomier(columns, int(indptr[row + 1]) + _CHARS_OF_TOKEN)
             values = _roomier(values, len(columns))
             if self.features is None and self.hashed is None:
-                more = (_CHARS_OF_TOKEN, 4 * high * _CHARS_OF_TOKEN, _CHARS_OF_TOKEN)
-                if _short(self._chars, *more):
-                    self._chars = grown_tables(self._chars, *more)
+                needed = (_CHARS_OF_TOKEN, 4 * high * _CHARS_OF_TOKEN, _CHARS_OF_TOKEN)
+                if _short(self._chars, *needed):
+                    self._chars = grown_tables(self._chars, *needed)
 
     def _kernel(
         self,
@@ -393,7 +393,7 @@ class TextCounter:
                 columns,
                 values,
                 rows,
-                self._seen,
+                self._collision_counts,
             )
         return count_ngrams(
             text,
@@ -420,13 +420,13 @@ class TextCounter:
         if _short(self._labels, 1, size, 0):
             self._labels = grown_tables(self._labels, 1, size, 0)
         if self.features is None and self.hashed is None:
-            more = (size, size, self.grams.order * size)
-            if _short(self._tables, *more):
-                if int(self._tables.used[ENTRIES]) + more[2] > 2**31 - 1:
+            needed = (size, size, self.grams.order * size)
+            if _short(self._tables, *needed):
+                if int(self._tables.used[ENTRIES]) + needed[2] > 2**31 - 1:
                     raise HopefearError(
                         "more than 2**31 - 1 distinct n-grams; use hash_bits, or shorter n-grams"
                     )
-                self._tables = grown_tables(self._tables, *more)
+                self._tables = grown_tables(self._tables, *needed)
 
 
 def folded(
@@ -452,8 +452,10 @@ def folded(
         try:
             label, tab, words = line.decode("utf-8").partition("\t")
         except UnicodeDecodeError as bad:
-            shown = line[max(0, bad.start - 20) : bad.start + 4].decode("ascii", "backslashreplace")
-            error = InputError(name, first_line + i, utf8_wanted(line), shown)
+            excerpt = line[max(0, bad.start - 20) : bad.start + 4].decode(
+                "ascii", "backslashreplace"
+            )
+            error = InputError(name, first_line + i, utf8_wanted(line), excerpt)
             if on_error == "raise":
                 raise error from None
             report.skip(str(error))
@@ -469,18 +471,18 @@ def folded(
     return text, len(block)
 
 
-def _without_tabs(buffer: np.ndarray, length: int, known: set[bytes]) -> int:
-    """Turn tabs behind what is no label into blanks; how many lines had such a tab."""
+def _without_tabs(buffer: np.ndarray, length: int, class_names: set[bytes]) -> int:
+    """Replaces tabs after texts that are not labels by blanks; returns how many lines had one."""
     tabs = np.flatnonzero(buffer[:length] == 9)
     if not len(tabs):
         return 0
     newlines = np.flatnonzero(buffer[:length] == 10)
     lines, first = np.unique(np.searchsorted(newlines, tabs), return_index=True)
-    begins = np.concatenate([[0], newlines + 1])[lines].tolist()
+    line_starts = np.concatenate([[0], newlines + 1])[lines].tolist()
     count = 0
-    for begin, tab in zip(begins, tabs[first].tolist(), strict=True):
+    for begin, tab in zip(line_starts, tabs[first].tolist(), strict=True):
         label = buffer[begin:tab].tobytes().strip()
-        if label not in known and _LETTER.search(label):  # 0 and ? stand for a label
+        if label not in class_names and _LETTER.search(label):  # 0 and ? stand for a label
             buffer[tab] = 32
             count += 1
     return count
@@ -490,9 +492,9 @@ def _line_length(text: np.ndarray, i: int) -> int:
     step = 1 << 12
     begin = i
     while True:
-        place = text[begin : begin + step].tobytes().find(b"\n")
-        if place >= 0:
-            return begin + place + 1 - i
+        position = text[begin : begin + step].tobytes().find(b"\n")
+        if position >= 0:
+            return begin + position + 1 - i
         begin += step
 
 
@@ -506,8 +508,8 @@ def _roomier(array: np.ndarray, room: int) -> np.ndarray:
 
 def _short(tables: NGramTables, tokens: int, text: int, entries: int) -> bool:
     rooms = (len(tables.token_hash), len(tables.text), len(tables.parent))
-    wanted = zip(tables.used, (tokens, text, entries), rooms, strict=True)
-    return any(int(used) + more > room for used, more, room in wanted)
+    requests = zip(tables.used, (tokens, text, entries), rooms, strict=True)
+    return any(int(used) + needed > room for used, needed, room in requests)
 
 
 def _is_unicode(text: str) -> bool:

@@ -37,7 +37,7 @@ _NAMED = "(text, label, or what --text-column and --label-column say)"
 _DELIMITERS = ("\t", ",", ";")
 
 
-class Rewritten(Source):
+class ConvertingReader(Source):
     """A file whose bytes are rewritten on the way.
 
     Parameters
@@ -59,24 +59,24 @@ class Rewritten(Source):
 
     def open(self) -> io.BufferedReader:
         stream = open_bytes(self._below)
-        return io.BufferedReader(_Pieces(self._rewrite(stream), stream), 1 << 20)
+        return io.BufferedReader(_ConvertedStream(self._rewrite(stream), stream), 1 << 20)
 
 
-class _Pieces(io.RawIOBase):
+class _ConvertedStream(io.RawIOBase):
     def __init__(self, pieces: Iterator[bytes], stream: io.BufferedReader) -> None:
-        self._pieces, self._stream, self._rest = pieces, stream, memoryview(b"")
+        self._pieces, self._stream, self._remainder = pieces, stream, memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._rest:
+        while not self._remainder:
             piece = next(self._pieces, None)
             if piece is None:
                 return 0
-            self._rest = memoryview(piece)
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+            self._remainder = memoryview(piece)
+        size = min(len(buffer), len(self._remainder))
+        buffer[:size], self._remainder = self._remainder[:size], self._remainder[size:]
         return size
 
     def close(self) -> None:
@@ -85,19 +85,19 @@ class _Pieces(io.RawIOBase):
         super().close()
 
 
-class Columns(NamedTuple):
-    """What the text and the label are called; a label of None where there is none."""
+class TextColumns(NamedTuple):
+    """Names of the columns of text and label; the label is None where there is none."""
 
     text: str
     label: str | None
 
-    def said(self) -> str:
+    def description(self) -> str:
         label = "no label" if self.label is None else f"the label in {self.label!r}"
         return f"the text in {self.text!r}, {label}"
 
 
-class Texts(NamedTuple):
-    """How bad records are dealt with.
+class TextRecords(NamedTuple):
+    """How to treat bad records of a file.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Texts(NamedTuple):
     skip: bool
     report: ReadReport
 
-    def line(self, number: int, label: str | None, text: str, columns: Columns) -> bytes:
+    def line(self, number: int, label: str | None, text: str, columns: TextColumns) -> bytes:
         """``label<TAB>text``, without its newline."""
         text = text.translate(_BLANKS)
         if label is not None:
@@ -125,8 +125,8 @@ class Texts(NamedTuple):
                 raise InputError(self.name, number, "a label without tabs and newlines", label)
         try:
             if not label and self.require_labels:
-                found = f"none beside {text[:40]!r}"
-                raise InputError(self.name, number, f"a label in {columns.label!r}", found)
+                actual = f"none beside {text[:40]!r}"
+                raise InputError(self.name, number, f"a label in {columns.label!r}", actual)
             return f"{label or '?'}\t{text}".encode()  # where labels are not needed any will do
         except UnicodeEncodeError:
             raise InputError(self.name, number, "Unicode text", repr(text[:40])) from None
@@ -140,14 +140,14 @@ class Texts(NamedTuple):
 _BLANKS = {9: " ", 10: " ", 13: " "}
 
 
-def csv_columns(line: bytes, wanted: Columns | None = None, tabs: bool = False) -> Any:
+def csv_columns(line: bytes, requested: TextColumns | None = None, tabs: bool = False) -> Any:
     """``(delimiter, columns)`` of a header, or None where a line is none.
 
     Parameters
     ----------
     line : bytes
         The first line.
-    wanted : Columns, optional
+    requested : Columns, optional
         Names that are asked for; the usual ones without.
     tabs : bool
         Whether only lines with tabs are looked at, and both columns must have usual names.
@@ -155,7 +155,7 @@ def csv_columns(line: bytes, wanted: Columns | None = None, tabs: bool = False) 
     Examples
     --------
     >>> csv_columns(b"id,Review,stars")
-    (',', Columns(text='Review', label='stars'))
+    (',', TextColumns(text='Review', label='stars'))
     >>> csv_columns(b"good,what a film") is None
     True
     """
@@ -168,34 +168,40 @@ def csv_columns(line: bytes, wanted: Columns | None = None, tabs: bool = False) 
             names = next(csv.reader([text.rstrip("\r")], delimiter=delimiter), [])
         except csv.Error:
             continue
-        if len(names) < 2 and wanted is None:
+        if len(names) < 2 and requested is None:
             continue
-        columns = _columns([name.strip() for name in names], wanted, tabs or delimiter == "\t")
+        columns = _columns([name.strip() for name in names], requested, tabs or delimiter == "\t")
         if columns is not None:
             return delimiter, columns
     return None
 
 
-def _columns(names: Sequence[str], wanted: Columns | None, both: bool) -> Columns | None:
-    if wanted is not None and wanted.text:
-        text: str | None = wanted.text if wanted.text in names else None
+def _columns(
+    names: Sequence[str], requested: TextColumns | None, has_label: bool
+) -> TextColumns | None:
+    if requested is not None and requested.text:
+        text: str | None = requested.text if requested.text in names else None
     else:
         text = next((name for name in names if name.lower() in TEXTS), None)
     if text is None:
         return None
-    others = [name for name in names if name != text]
-    if wanted is not None and wanted.label:
-        return Columns(text, wanted.label) if wanted.label in names else None
-    usual = [name for name in others if name.lower() in LABELS]
-    if usual:
-        return Columns(text, min(usual, key=lambda name: LABELS.index(name.lower())))
-    if both or len(others) > 1:
+    remaining = [name for name in names if name != text]
+    if requested is not None and requested.label:
+        return TextColumns(text, requested.label) if requested.label in names else None
+    labels = [name for name in remaining if name.lower() in LABELS]
+    if labels:
+        return TextColumns(text, min(labels, key=lambda name: LABELS.index(name.lower())))
+    if has_label or len(remaining) > 1:
         return None
-    return Columns(text, others[0] if others else None)
+    return TextColumns(text, remaining[0] if remaining else None)
 
 
 def csv_lines(
-    stream: io.BufferedReader, how: Texts, delimiter: str, columns: Columns, quoted: bool = True
+    stream: io.BufferedReader,
+    texts: TextRecords,
+    delimiter: str,
+    columns: TextColumns,
+    quoted: bool = True,
 ) -> Iterator[bytes]:
     """Records of a CSV file behind its header, as lines of ``label<TAB>text``."""
     csv.field_size_limit(MAX_FIELD)
@@ -205,43 +211,43 @@ def csv_lines(
         rules["quoting"] = csv.QUOTE_NONE
     reader = csv.reader(lines, **rules)
     names: list[str] = []
-    done = 0
+    last_line = 0
     try:
         for record in reader:
-            first, done = done + 1, reader.line_num
+            first, last_line = last_line + 1, reader.line_num
             row = b""
             if not names:
                 names = [name.strip() for name in record]
             elif record:
                 try:
-                    row = _csv_row(record, names, first, how, columns)
+                    row = _csv_row(record, names, first, texts, columns)
                 except InputError as error:
-                    how.refuse(error)
-            yield row + b"\n" * (done - first + 1)
+                    texts.refuse(error)
+            yield row + b"\n" * (last_line - first + 1)
     except csv.Error as error:
         expected = "CSV, with quotes that are closed and doubled inside"
-        raise InputError(how.name, done + 1, expected, str(error)) from None
+        raise InputError(texts.name, last_line + 1, expected, str(error)) from None
     except UnicodeDecodeError as error:
-        shown = error.object[error.start : error.start + 20].decode("utf-8", "backslashreplace")
-        raise InputError(how.name, done + 1, utf8_wanted(error.object), shown) from None
+        excerpt = error.object[error.start : error.start + 20].decode("utf-8", "backslashreplace")
+        raise InputError(texts.name, last_line + 1, utf8_wanted(error.object), excerpt) from None
 
 
 def _csv_row(
-    record: list[str], names: list[str], number: int, how: Texts, columns: Columns
+    record: list[str], names: list[str], number: int, texts: TextRecords, columns: TextColumns
 ) -> bytes:
     if len(record) != len(names):
         expected = f"{len(names)} columns, as the header has"
-        raise InputError(how.name, number, expected, f"{len(record)}: {record[0][:40]}")
+        raise InputError(texts.name, number, expected, f"{len(record)}: {record[0][:40]}")
     fields = dict(zip(names, record, strict=True))
     label = None if columns.label is None else fields[columns.label]
-    return how.line(number, label, fields[columns.text], columns)
+    return texts.line(number, label, fields[columns.text], columns)
 
 
-def json_columns(line: bytes, wanted: Columns | None = None) -> Columns | None:
-    """What the fields of a JSON object are called; None where a line is none with a text.
+def json_columns(line: bytes, requested: TextColumns | None = None) -> TextColumns | None:
+    """Returns the names of the fields of a JSON object; None where a line has no text.
 
     >>> json_columns(b'{"text": "fine", "label": 1}')
-    Columns(text='text', label='label')
+    TextColumns(text='text', label='label')
     """
     try:
         record = json.loads(line)
@@ -249,88 +255,92 @@ def json_columns(line: bytes, wanted: Columns | None = None) -> Columns | None:
         return None
     if not isinstance(record, dict) or "candidates" in record:
         return None
-    asked = wanted is not None and wanted.label
-    if asked:  # a label may be absent from new texts
-        record.setdefault(wanted.label, None)  # type: ignore[union-attr]
-    return _columns(list(record), wanted, True) or _columns(list(record)[:1], wanted, False)
+    has_requested_label = requested is not None and requested.label
+    if has_requested_label:  # a label may be absent from new texts
+        record.setdefault(requested.label, None)  # type: ignore[union-attr]
+    return _columns(list(record), requested, True) or _columns(list(record)[:1], requested, False)
 
 
-def json_lines(stream: io.BufferedReader, how: Texts, columns: Columns) -> Iterator[bytes]:
+def json_lines(
+    stream: io.BufferedReader, texts: TextRecords, columns: TextColumns
+) -> Iterator[bytes]:
     """Objects, one to a line, as lines of ``label<TAB>text``."""
     for number, line in enumerate(stream, 1):
         row = b""
         if line.strip():
             try:
-                row = _json_row(line, number, how, columns)
+                row = _json_row(line, number, texts, columns)
             except InputError as error:
-                how.refuse(error)
+                texts.refuse(error)
         yield row + b"\n"
 
 
-def json_wanted(name: str, line: bytes, wanted: Columns | None) -> HopefearError:
+def json_wanted(name: str, line: bytes, requested: TextColumns | None) -> HopefearError:
     """The error for a file of JSON that does not begin with an object of known fields."""
-    asked = [column for column in (wanted or ()) if column]
-    named = " and ".join(map(repr, asked)) or f"the text and the label {_NAMED}"
-    found, remedy = line.decode("utf-8", "replace").strip(), ""
+    names = [column for column in (requested or ()) if column]
+    named = " and ".join(map(repr, names)) or f"the text and the label {_NAMED}"
+    actual, remedy = line.decode("utf-8", "replace").strip(), ""
     with contextlib.suppress(ValueError, RecursionError):
         record = json.loads(line)
-        found = f"fields {', '.join(record)}" if isinstance(record, dict) else found
-    if found.startswith("["):
+        actual = f"fields {', '.join(record)}" if isinstance(record, dict) else actual
+    if actual.startswith("["):
         remedy = " (jq -c '.[]' makes such lines of a list)"
-    elif found == "{":
+    elif actual == "{":
         remedy = " (jq -c . makes one line of an object)"
-    return InputError(name, 1, f"a JSON object on every line, with {named}{remedy}", found)
+    return InputError(name, 1, f"a JSON object on every line, with {named}{remedy}", actual)
 
 
-def _json_row(line: bytes, number: int, how: Texts, columns: Columns) -> bytes:
+def _json_row(line: bytes, number: int, texts: TextRecords, columns: TextColumns) -> bytes:
     try:
         record = json.loads(line)
     except UnicodeDecodeError:
-        shown = line[:60].decode("utf-8", "backslashreplace")
-        raise InputError(how.name, number, utf8_wanted(line), shown) from None
+        excerpt = line[:60].decode("utf-8", "backslashreplace")
+        raise InputError(texts.name, number, utf8_wanted(line), excerpt) from None
     except (ValueError, RecursionError) as error:
-        raise InputError(how.name, number, "a JSON object", str(error)) from None
+        raise InputError(texts.name, number, "a JSON object", str(error)) from None
     if not isinstance(record, dict):
-        raise InputError(how.name, number, "a JSON object", repr(record))
+        raise InputError(texts.name, number, "a JSON object", repr(record))
     text, label = record.get(columns.text), record.get(columns.label or "")
     if not isinstance(text, str):
-        found = "none" if text is None else repr(text)
-        raise InputError(how.name, number, f"a string in {columns.text!r}", found)
+        actual = "none" if text is None else repr(text)
+        raise InputError(texts.name, number, f"a string in {columns.text!r}", actual)
     if not isinstance(label, str | int | float | None):
         expected = f"a string or a number in {columns.label!r}"
-        raise InputError(how.name, number, expected, repr(label))
-    return how.line(number, None if label is None else class_name(label), text, columns)
+        raise InputError(texts.name, number, expected, repr(label))
+    return texts.line(number, None if label is None else class_name(label), text, columns)
 
 
-def fasttext_lines(stream: io.BufferedReader, how: Texts) -> Iterator[bytes]:
-    """Lines of ``__label__x text`` as lines of ``label<TAB>text``; the label may stand anywhere."""
-    columns = Columns("text", f"{PREFIX}LABEL")
+def fasttext_lines(stream: io.BufferedReader, texts: TextRecords) -> Iterator[bytes]:
+    """Rewrites lines of ``__label__x text`` as lines of ``label<TAB>text``."""
+    columns = TextColumns("text", f"{PREFIX}LABEL")
     for number, line in enumerate(stream, 1):
         row = b""
         if line.strip():
             try:
-                text = how_decoded(line, number, how)
+                text = how_decoded(line, number, texts)
                 labels = _LABEL.findall(text)
                 if len(labels) > 1 or any(PREFIX in label or label[-1:] == "," for label in labels):
                     expected = "one label a line, as a classifier gives one, without ',' at its end"
-                    raise InputError(how.name, number, expected, PREFIX + f" {PREFIX}".join(labels))
+                    raise InputError(
+                        texts.name, number, expected, PREFIX + f" {PREFIX}".join(labels)
+                    )
                 label = labels[0] if labels else None
-                row = how.line(number, label, _LABEL.sub("", text, count=1), columns)
+                row = texts.line(number, label, _LABEL.sub("", text, count=1), columns)
             except InputError as error:
-                how.refuse(error)
+                texts.refuse(error)
         yield row + b"\n"
 
 
-def how_decoded(text: bytes, number: int, how: Texts) -> str:
+def how_decoded(text: bytes, number: int, texts: TextRecords) -> str:
     """Text of bytes, or InputError."""
     try:
         return text.decode()
     except UnicodeDecodeError:
-        shown = text[:60].decode("utf-8", "backslashreplace")
-        raise InputError(how.name, number, utf8_wanted(text), shown) from None
+        excerpt = text[:60].decode("utf-8", "backslashreplace")
+        raise InputError(texts.name, number, utf8_wanted(text), excerpt) from None
 
 
-class Words:
+class NumberedLabels:
     """Words as labels of svmlight lines, rewritten as numbers.
 
     Parameters
@@ -342,18 +352,18 @@ class Words:
 
     Examples
     --------
-    >>> words = Words((), Texts("a.svm", True, False, ReadReport()))
+    >>> words = NumberedLabels((), TextRecords("a.svm", True, False, ReadReport()))
     >>> b"".join(words.lines([b"spam 1:2\\n", b"ham 3:1\\n", b"spam 7:1\\n"]))
     b'0 1:2\\n1 3:1\\n0 7:1\\n'
     """
 
-    def __init__(self, names: Iterable[str], how: Texts) -> None:
+    def __init__(self, names: Iterable[str], texts: TextRecords) -> None:
         self.numbers = {name: i for i, name in enumerate(names)}
-        self._how, self._closed = how, bool(self.numbers) and how.require_labels
+        self._texts, self._closed = texts, bool(self.numbers) and texts.require_labels
 
     def lines(self, stream: Iterable[bytes]) -> Iterator[bytes]:
         for place, line in enumerate(stream, 1):
-            first, *rest = line.split(None, 1) or [b"#"]
+            first, *remainder = line.split(None, 1) or [b"#"]
             if first.startswith(b"#") or b":" in first:
                 yield line
                 continue
@@ -362,23 +372,23 @@ class Words:
                 if self._closed and name not in self.numbers:
                     raise unknown_label(name, list(self.numbers))
             except ValueError as error:
-                self._how.refuse(input_error(self._how.name, place, error))
+                self._texts.refuse(input_error(self._texts.name, place, error))
                 yield b"\n"
                 continue
             number = self.numbers.setdefault(name, len(self.numbers))
-            yield b"%d %s" % (number, rest[0] if rest else b"\n")
+            yield b"%d %s" % (number, remainder[0] if remainder else b"\n")
 
 
 def unknown_label(label: str, classes: Sequence[str]) -> ValueError:
     """Says which labels there are."""
-    shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
-    return ValueError(f"a label out of {shown}; found {label!r}")
+    listed = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
+    return ValueError(f"a label out of {listed}; found {label!r}")
 
 
 def input_error(name: str, line: int, error: ValueError) -> InputError:
-    """The error of a line, from one that says ``EXPECTED; found FOUND``."""
-    expected, _, found = str(error).partition("; found ")
-    return InputError(name, line, expected, found.strip("'") if found else None)
+    """Makes the error of a line from a message ``EXPECTED; found FOUND``."""
+    expected, _, actual = str(error).partition("; found ")
+    return InputError(name, line, expected, actual.strip("'") if actual else None)
 
 
 def class_label(text: str) -> str:
@@ -398,20 +408,20 @@ def class_label(text: str) -> str:
     return class_name(number)
 
 
-def header_wanted(name: str, line: bytes, wanted: Columns | None) -> HopefearError:
-    """What to say of a CSV file whose columns are not known."""
-    shown = line[:80].decode("utf-8", "replace").strip()
-    asked = [column for column in (wanted or ()) if column]
+def header_wanted(name: str, line: bytes, requested: TextColumns | None) -> HopefearError:
+    """Makes the error for a CSV file whose columns are not known."""
+    excerpt = line[:80].decode("utf-8", "replace").strip()
+    names = [column for column in (requested or ()) if column]
     expected = (
-        f"a header with {' and '.join(map(repr, asked))}"
-        if asked
+        f"a header with {' and '.join(map(repr, names))}"
+        if names
         else f"a header that names the text and the label {_NAMED}"
     )
-    return InputError(name, 1, expected, shown)
+    return InputError(name, 1, expected, excerpt)
 
 
 def closed_quotes(lines: Iterable[bytes], delimiter: str) -> bool:
-    """Whether quotes at the beginning of fields are those of CSV, as far as these lines tell."""
+    """Whether the first lines quote fields as CSV does."""
     text = (line.decode("utf-8", "replace") + "\n" for line in lines)
     try:
         return bool(list(csv.reader(chain(text, [""]), delimiter=delimiter, strict=True)))

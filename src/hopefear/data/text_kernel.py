@@ -60,7 +60,7 @@ _KIND = _kinds()
 
 @helper(inline=True)
 def character(text, i):
-    """``(kind, bytes)`` of what stands at i."""
+    """Returns ``(kind, bytes)`` of the character at ``i``."""
     kind = _KIND[text[i]]
     if kind != MAYBE:
         return kind, 1
@@ -80,7 +80,7 @@ def fold(text, i, end):
 
 
 @helper(inline=True)
-def next_token(text, i, end, marks):
+def next_token(text, i, end, punctuation):
     """``(where the next token begins, position behind it)``; begin = end: none."""
     begin = i
     while i < end:
@@ -100,7 +100,7 @@ def next_token(text, i, end, marks):
             if kind == WORD:
                 i += 1
                 continue
-        if marks and kind == SEPARATES and 32 < text[i] < 127:
+        if punctuation and kind == SEPARATES and 32 < text[i] < 127:
             kind = ALONE
         if i > begin:
             return begin, i
@@ -112,16 +112,16 @@ def next_token(text, i, end, marks):
 
 
 @helper(inline=True)
-def find_tokens(text, i, end, lower, marks, begins, sizes):
+def find_tokens(text, i, end, lower, punctuation, starts, sizes):
     """Find the tokens of ``text[i:end]``, folded if ``lower``; how many there are."""
     if lower:
         fold(text, i, end)
     count = 0
     while True:
-        begin, i = next_token(text, i, end, marks)
+        begin, i = next_token(text, i, end, punctuation)
         if begin >= i:
             return count
-        begins[np.uint64(count)] = begin
+        starts[np.uint64(count)] = begin
         sizes[np.uint64(count)] = min(i - begin, MAX_TOKEN)
         count += 1
 
@@ -145,7 +145,7 @@ def split_line(text, i):
 
 @helper(inline=True)
 def text_line(text, i, bare):
-    """As split_line; where ``bare``, labels may be missing, and the tab stands before the text."""
+    """Splits a line as split_line does; with ``bare``, its label may be missing."""
     code, tab, end, following = split_line(text, i)
     if bare and code != DONE:
         code, tab = DONE, (i if code == NO_LABEL else i - 1)
@@ -159,7 +159,7 @@ def count_ngrams(
     stop,
     order,
     lower,
-    marks,
+    punctuation,
     bare,
     tables,
     grow,
@@ -178,10 +178,10 @@ def count_ngrams(
     ``labels`` are tables of their own whose tokens are the label strings; ``codes`` get their
     numbers, -1 for none. MORE_ROOM means that the line at the position may not fit.
     """
-    most = stop - i + 1
-    begins, sizes = np.empty(most, np.int64), np.empty(most, np.int64)
-    hashes, tokens = np.empty(most, np.uint64), np.empty(most, np.int64)
-    entries = np.empty(most, np.int64)
+    max_tokens = stop - i + 1
+    token_starts, sizes = np.empty(max_tokens, np.int64), np.empty(max_tokens, np.int64)
+    hashes, tokens = np.empty(max_tokens, np.uint64), np.empty(max_tokens, np.int64)
+    entries = np.empty(max_tokens, np.int64)
     while i < stop:
         code, tab, end, following = text_line(text, i, bare)
         if code != DONE:
@@ -193,30 +193,30 @@ def count_ngrams(
             return MORE_ROOM, i, rows
         codes[rows] = label_code(labels, text, i, tab)
         starts[rows] = i
-        count = find_tokens(text, tab + 1, end, lower, marks, begins, sizes)
+        count = find_tokens(text, tab + 1, end, lower, punctuation, token_starts, sizes)
         if order == 0:
             count = 0
         for t in range(count):
-            hashes[t] = text_hash(text, begins[t], sizes[t])
+            hashes[t] = text_hash(text, token_starts[t], sizes[t])
             prefetch(tables.token_slots, slot_of(tables.token_slots, hashes[t]))
         for t in range(count):
-            token = token_at(tables, text, begins[t], sizes[t], hashes[t], grow)
+            token = token_at(tables, text, token_starts[t], sizes[t], hashes[t], grow)
             entry = unigram_at(tables, token, grow) if token >= 0 else np.int64(-1)
             tokens[t], entries[t] = token, entry
             if entry >= 0:
                 prefetch(tables.seen, 2 * entry)
             else:
                 unknown[0] += 1
-        place = count_entries(
+        nnz = count_entries(
             tables.seen, rows_before + rows, entries[:count], columns, values, indptr[rows]
         )
         for k in range(2, min(order, count) + 1):
             longer_entries(tables, tokens, entries, hashes, k, count, grow)
-            place = count_entries(
-                tables.seen, rows_before + rows, entries[k - 1 : count], columns, values, place
+            nnz = count_entries(
+                tables.seen, rows_before + rows, entries[k - 1 : count], columns, values, nnz
             )
         rows += 1
-        indptr[rows] = place
+        indptr[rows] = nnz
         i = following
     return DONE, i, rows
 
@@ -241,21 +241,21 @@ def longer_entries(tables, tokens, entries, hashes, k, count, grow):
 
 
 @helper(inline=True)
-def count_entries(seen, row, entries, columns, values, place):
+def count_entries(last_rows, row, entries, columns, values, nnz):
     """Add the entries of a row to it, the first time with a new place; the next free place."""
     for t in range(len(entries)):
         if entries[t] < 0:
             continue
         mark = np.uint64(2 * entries[t])
-        if seen[mark] >> 32 == row:
-            values[np.uint64(seen[mark] & 0xFFFFFFFF)] += 1
+        if last_rows[mark] >> 32 == row:
+            values[np.uint64(last_rows[mark] & 0xFFFFFFFF)] += 1
         else:
-            seen[mark] = (row << 32) | place
-            seen[mark + np.uint64(1)] += 1
-            columns[np.uint64(place)] = entries[t]
-            values[np.uint64(place)] = 1
-            place += 1
-    return place
+            last_rows[mark] = (row << 32) | nnz
+            last_rows[mark + np.uint64(1)] += 1
+            columns[np.uint64(nnz)] = entries[t]
+            values[np.uint64(nnz)] = 1
+            nnz += 1
+    return nnz
 
 
 @helper(inline=True)
@@ -267,9 +267,9 @@ def label_code(labels, text, i, tab):
 
 
 @helper(inline=True)
-def has_room(tables, labels, columns, place, length, order, grow):
-    """Whether the arrays can take whatever a line of this length may hold."""
-    if place + order * length > len(columns):
+def has_room(tables, labels, columns, nnz, length, order, grow):
+    """Whether the arrays have room for any line of ``length`` bytes."""
+    if nnz + order * length > len(columns):
         return False
     if labels.used[0] + 1 > len(labels.token_hash) or labels.used[1] + length > len(labels.text):
         return False
@@ -290,7 +290,7 @@ def hash_ngrams(
     order,
     bits,
     lower,
-    marks,
+    punctuation,
     bare,
     owners,
     names,
@@ -301,17 +301,17 @@ def hash_ngrams(
     columns,
     values,
     rows,
-    seen,
+    collision_counts,
 ):
     """Like count_ngrams, for columns that are hashes.
 
     Columns may repeat in a row. ``owners`` holds the hash that claimed each column first (empty:
-    not kept), ``names`` the n-grams of the first columns that were claimed; ``seen`` counts
-    occurrences and those on a column of another n-gram.
+    not kept), ``names`` the n-grams of the first columns that were claimed; ``collision_counts``
+    counts occurrences and those on a column of another n-gram.
     """
-    most = stop - i + 1
-    begins, sizes = np.empty(most, np.int64), np.empty(most, np.int64)
-    tokens, hashes = np.empty(most, np.uint64), np.empty(most, np.uint64)
+    max_tokens = stop - i + 1
+    token_starts, sizes = np.empty(max_tokens, np.int64), np.empty(max_tokens, np.int64)
+    tokens, hashes = np.empty(max_tokens, np.uint64), np.empty(max_tokens, np.uint64)
     shift = np.uint64(64 - bits)
     while i < stop:
         code, tab, end, following = text_line(text, i, bare)
@@ -320,19 +320,19 @@ def hash_ngrams(
         if end == i:
             i = following
             continue
-        place = indptr[rows]
-        if place + order * (following - i) > len(columns) or not (
+        nnz = indptr[rows]
+        if nnz + order * (following - i) > len(columns) or not (
             labels.used[0] + 1 <= len(labels.token_hash)
             and labels.used[1] + following - i <= len(labels.text)
         ):
             return MORE_ROOM, i, rows
         codes[rows] = label_code(labels, text, i, tab)
         starts[rows] = i
-        count = find_tokens(text, tab + 1, end, lower, marks, begins, sizes)
+        count = find_tokens(text, tab + 1, end, lower, punctuation, token_starts, sizes)
         if order == 0:
             count = 0
         for t in range(count):
-            tokens[t] = text_hash(text, begins[t], sizes[t])
+            tokens[t] = text_hash(text, token_starts[t], sizes[t])
             hashes[t] = 0
         for k in range(1, min(order, count) + 1):
             for t in range(count - 1, k - 2, -1):
@@ -342,19 +342,19 @@ def hash_ngrams(
                     prefetch(owners, np.int64(hashes[t] >> shift))
             for t in range(k - 1, count):
                 column = hashes[t] >> shift
-                columns[np.uint64(place)] = column
-                values[np.uint64(place)] = 1
-                place += 1
+                columns[np.uint64(nnz)] = column
+                values[np.uint64(nnz)] = 1
+                nnz += 1
                 if len(owners):
-                    mine = hashes[t] | np.uint64(1)
+                    owner = hashes[t] | np.uint64(1)
                     if owners[column] == 0:
-                        owners[column] = mine
-                        keep_name(names, column, text, begins, sizes, t - k + 1, t + 1)
-                    elif owners[column] != mine:
-                        seen[1] += 1
-            seen[0] += count - k + 1
+                        owners[column] = owner
+                        keep_name(names, column, text, token_starts, sizes, t - k + 1, t + 1)
+                    elif owners[column] != owner:
+                        collision_counts[1] += 1
+            collision_counts[0] += count - k + 1
         rows += 1
-        indptr[rows] = place
+        indptr[rows] = nnz
         i = following
     return DONE, i, rows
 
@@ -374,8 +374,8 @@ def pad(text, begin, end, word):
 
 
 @helper(inline=True)
-def char_spans(word, size, low, high, begins, sizes):
-    """Where the n-grams of ``low`` to ``high`` characters lie in a padded token; how many."""
+def char_spans(word, size, low, high, starts, sizes):
+    """Finds the n-grams of ``low`` to ``high`` characters in a padded token; returns how many."""
     count = 0
     for begin in range(size - 1):
         if word[begin] & 0xC0 == 0x80:  # inside a character
@@ -386,7 +386,7 @@ def char_spans(word, size, low, high, begins, sizes):
             while end < size and word[end] & 0xC0 == 0x80:
                 end += 1
             if n >= low and end - begin > (begin == 0):
-                begins[count] = begin
+                starts[count] = begin
                 sizes[count] = end - begin
                 count += 1
             if end >= size:
@@ -401,7 +401,7 @@ def count_chars(
     i,
     low,
     high,
-    marks,
+    punctuation,
     bare,
     tables,
     grow,
@@ -413,22 +413,22 @@ def count_chars(
     rows,
     unknown,
 ):
-    """Character n-grams of the rows that count_ngrams read, in tables of their own.
+    """Counts character n-grams of the rows that count_ngrams read, in tables of their own.
 
     ``(code, row, position)``; with MORE_ROOM the next call goes on in the middle of that row. The
     position -1 stands for the beginning of a row.
     """
     word = np.zeros(MAX_TOKEN + 16, np.uint8)
-    most = (high - low + 1) * (MAX_TOKEN + 2)
-    begins, sizes = np.empty(most, np.int64), np.empty(most, np.int64)
-    hashes, entries = np.empty(most, np.uint64), np.empty(most, np.int64)
+    max_grams = (high - low + 1) * (MAX_TOKEN + 2)
+    gram_starts, sizes = np.empty(max_grams, np.int64), np.empty(max_grams, np.int64)
+    hashes, entries = np.empty(max_grams, np.uint64), np.empty(max_grams, np.int64)
     while row < rows:
         _, tab, end, _ = text_line(text, starts[row], bare)
         if i < 0:
             i = tab + 1
             indptr[row + 1] = indptr[row]
         while True:
-            begin, behind = next_token(text, i, end, marks)
+            begin, behind = next_token(text, i, end, punctuation)
             if begin >= behind:
                 break
             size = pad(text, begin, behind, word)
@@ -443,12 +443,12 @@ def count_chars(
             ):
                 return MORE_ROOM, row, i
             i = behind
-            count = char_spans(word, size, low, high, begins, sizes)
+            count = char_spans(word, size, low, high, gram_starts, sizes)
             for t in range(count):
-                hashes[t] = text_hash(word, begins[t], sizes[t])
+                hashes[t] = text_hash(word, gram_starts[t], sizes[t])
                 prefetch(tables.token_slots, slot_of(tables.token_slots, hashes[t]))
             for t in range(count):
-                token = token_at(tables, word, begins[t], sizes[t], hashes[t], grow)
+                token = token_at(tables, word, gram_starts[t], sizes[t], hashes[t], grow)
                 entries[t] = unigram_at(tables, token, grow) if token >= 0 else np.int64(-1)
                 if entries[t] >= 0:
                     prefetch(tables.seen, 2 * entries[t])
@@ -470,7 +470,7 @@ def hash_chars(
     low,
     high,
     bits,
-    marks,
+    punctuation,
     bare,
     owners,
     names,
@@ -479,12 +479,12 @@ def hash_chars(
     columns,
     values,
     rows,
-    seen,
+    collision_counts,
 ):
     """Like count_chars, for hashes: columns from ``2**bits`` on, which may repeat in a row."""
     word = np.zeros(MAX_TOKEN + 16, np.uint8)
-    most = (high - low + 1) * (MAX_TOKEN + 2)
-    begins, sizes = np.empty(most, np.int64), np.empty(most, np.int64)
+    max_grams = (high - low + 1) * (MAX_TOKEN + 2)
+    gram_starts, sizes = np.empty(max_grams, np.int64), np.empty(max_grams, np.int64)
     shift, first = np.uint64(64 - bits), np.int64(1) << bits
     while row < rows:
         _, tab, end, _ = text_line(text, starts[row], bare)
@@ -492,29 +492,29 @@ def hash_chars(
             i = tab + 1
             indptr[row + 1] = indptr[row]
         while True:
-            begin, behind = next_token(text, i, end, marks)
+            begin, behind = next_token(text, i, end, punctuation)
             if begin >= behind:
                 break
             size = pad(text, begin, behind, word)
-            place = indptr[row + 1]
-            if place + (high - low + 1) * size > len(columns):
+            nnz = indptr[row + 1]
+            if nnz + (high - low + 1) * size > len(columns):
                 return MORE_ROOM, row, i
             i = behind
-            count = char_spans(word, size, low, high, begins, sizes)
+            count = char_spans(word, size, low, high, gram_starts, sizes)
             for t in range(count):
-                h = mix(np.uint64(0), text_hash(word, begins[t], sizes[t]))
+                h = mix(np.uint64(0), text_hash(word, gram_starts[t], sizes[t]))
                 column = first + np.int64(h >> shift)
-                columns[np.uint64(place + t)] = column
-                values[np.uint64(place + t)] = 1
+                columns[np.uint64(nnz + t)] = column
+                values[np.uint64(nnz + t)] = 1
                 if len(owners):
-                    mine = h | np.uint64(1)
+                    owner = h | np.uint64(1)
                     if owners[column] == 0:
-                        owners[column] = mine
-                        keep_name(names, column, word, begins, sizes, t, t + 1)
-                    elif owners[column] != mine:
-                        seen[1] += 1
-            seen[0] += count
-            indptr[row + 1] = place + count
+                        owners[column] = owner
+                        keep_name(names, column, word, gram_starts, sizes, t, t + 1)
+                    elif owners[column] != owner:
+                        collision_counts[1] += 1
+            collision_counts[0] += count
+            indptr[row + 1] = nnz + count
         row += 1
         i = np.int64(-1)
     return DONE, row, i
@@ -528,20 +528,20 @@ def join_rows(indptr, columns, values, more_indptr, more_columns, more_values, o
     new_columns = np.empty(new_indptr[n], np.int32)
     new_values = np.empty(new_indptr[n], np.float32)
     for i in range(n):
-        place = new_indptr[i]
+        out = new_indptr[i]
         for k in range(indptr[i], indptr[i + 1]):
-            new_columns[place] = columns[k]
-            new_values[place] = values[k]
-            place += 1
+            new_columns[out] = columns[k]
+            new_values[out] = values[k]
+            out += 1
         for k in range(more_indptr[i], more_indptr[i + 1]):
-            new_columns[place] = more_columns[k] + offset
-            new_values[place] = more_values[k]
-            place += 1
+            new_columns[out] = more_columns[k] + offset
+            new_values[out] = more_values[k]
+            out += 1
     return new_indptr, new_columns, new_values
 
 
 @kernel
-def keep_name(names, column, text, begins, sizes, first, last):
+def keep_name(names, column, text, starts, sizes, first, last):
     """Store the tokens from first to last, spaces between, as the name of a column, if it fits."""
     n = names.used[0]
     size = last - first - 1
@@ -555,7 +555,7 @@ def keep_name(names, column, text, begins, sizes, first, last):
             names.text[at] = 32
             at += 1
         for k in range(sizes[t]):
-            names.text[at] = text[begins[t] + k]
+            names.text[at] = text[starts[t] + k]
             at += 1
     names.columns[n] = column
     names.offsets[n + 1] = at
@@ -566,15 +566,15 @@ def keep_name(names, column, text, begins, sizes, first, last):
 def merge_repeats(indptr, columns, values):
     """Add up repeated columns of sorted rows, in the given arrays; the new indptr."""
     merged = np.zeros(len(indptr), np.int64)
-    place = 0
+    out = 0
     for i in range(len(indptr) - 1):
-        begin = place
+        begin = out
         for k in range(indptr[i], indptr[i + 1]):
-            if place > begin and columns[place - 1] == columns[k]:
-                values[place - 1] += values[k]
+            if out > begin and columns[out - 1] == columns[k]:
+                values[out - 1] += values[k]
             else:
-                columns[place] = columns[k]
-                values[place] = values[k]
-                place += 1
-        merged[i + 1] = place
+                columns[out] = columns[k]
+                values[out] = values[k]
+                out += 1
+        merged[i + 1] = out
     return merged

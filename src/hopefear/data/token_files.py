@@ -37,7 +37,7 @@ _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
 
 
 def named_tokens(path: str) -> str | None:
-    """The format of tokens that the name of a file tells, if any."""
+    """Returns the format of tokens by the name of a file, None where it tells none."""
     packed = r"(\.(gz|xz|bz2|zst))?$"
     return next((f for f, end in _ENDINGS.items() if re.search(end + packed, path, re.I)), None)
 
@@ -57,7 +57,7 @@ def has_attributes(lines: Sequence[bytes]) -> bool:
 
 
 def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> str:
-    """The format asked for, or what name or content say; ``auto`` where the reader shall see."""
+    """Returns the requested format, or that of name or content; ``auto`` asks the reader."""
     if form != "auto":
         return form
     if columns is not None:
@@ -106,14 +106,14 @@ class Lines:
         return np.frombuffer(self.text, np.uint8)
 
     @cached_property
-    def _words(self) -> _Words:
+    def _words(self) -> _LineWords:
         lines, room = count_lines(self.buffer) + 1, len(self.text) // 2 + 2
-        place = np.int32 if len(self.text) < 2**31 else np.int64
-        ends, before = np.empty(lines, place), np.empty(lines, place)
-        spans = np.empty(room, place), np.empty(room, place)
+        int_type = np.int32 if len(self.text) < 2**31 else np.int64
+        ends, before = np.empty(lines, int_type), np.empty(lines, int_type)
+        spans = np.empty(room, int_type), np.empty(room, int_type)
         count = find_words(self.buffer, ends, before, *spans)
         ends[-1] = len(self.text)
-        return _Words(ends, np.diff(before, prepend=0), Spans(*(a[:count] for a in spans)))
+        return _LineWords(ends, np.diff(before, prepend=0), ByteSpans(*(a[:count] for a in spans)))
 
     @property
     def ends(self) -> np.ndarray:
@@ -140,38 +140,38 @@ class Lines:
 
     def count(self, mask: np.ndarray) -> np.ndarray:
         """Number of marked bytes in each line."""
-        places = np.searchsorted(np.flatnonzero(mask), np.append(self.begins, len(self.text)))
-        return np.diff(places)
+        counts = np.searchsorted(np.flatnonzero(mask), np.append(self.begins, len(self.text)))
+        return np.diff(counts)
 
     def starting(self, prefixes: Sequence[bytes]) -> np.ndarray:
         """Lines that begin with one of these."""
         mask = np.zeros(len(self), bool)
-        wanted = tuple(p for p in prefixes if p)
-        if not wanted or not self.text:
+        nonempty = tuple(p for p in prefixes if p)
+        if not nonempty or not self.text:
             return mask
-        for head in {p[0] for p in wanted}:
+        for head in {p[0] for p in nonempty}:
             for k in np.flatnonzero(self._heads == head).tolist():
-                mask[k] = self.text.startswith(wanted, self.begins[k], self.ends[k])
+                mask[k] = self.text.startswith(nonempty, self.begins[k], self.ends[k])
         return mask
 
     def join(self, mask: np.ndarray, glue: bytes) -> bytes:
         """The marked lines, one behind the other."""
         return glue.join(compress(self.text.split(b"\n"), mask.tolist()))
 
-    def words_in(self, mask: np.ndarray) -> Spans:
-        """Where the stretches without white space of the marked lines are."""
+    def words_in(self, mask: np.ndarray) -> ByteSpans:
+        """Returns the words of the lines in ``mask``."""
         return _marked(*self._words.spans, np.repeat(mask, self._words.counts))
 
-    def fields_in(self, mask: np.ndarray) -> Spans:
-        """Where the fields between tabs of the marked lines are."""
+    def fields_in(self, mask: np.ndarray) -> ByteSpans:
+        """Returns the fields between tabs of the lines in ``mask``."""
         closing = np.flatnonzero((self.buffer == 9) | (self.buffer == 10))
         ends = np.append(closing, len(self.text))
         begins = np.concatenate([[0], closing + 1])
         return _marked(begins, ends, np.repeat(mask, self.count(self.buffer == 9) + 1))
 
-    def bad(self, k: int, expected: str, found: str) -> None:
+    def bad(self, k: int, expected: str, actual: str) -> None:
         """Raise what is wrong with line k, from 0, or count it where bad lines are skipped."""
-        error = InputError(self.source, self.before + k + 1, expected, found)
+        error = InputError(self.source, self.before + k + 1, expected, actual)
         if not self.skip:
             raise error
         self.report.skip(str(error))
@@ -245,31 +245,31 @@ class Lines:
         self,
         names: Sequence[str],
         aliases: dict[str, str],
-        fields: Spans,
+        fields: ByteSpans,
         token: np.ndarray,
         boundary: np.ndarray,
     ) -> Sentences:
         """Encode fields, row after row of the token lines; a boundary line ends a sentence."""
-        places = np.flatnonzero(token)
-        if not len(places):
+        line_numbers = np.flatnonzero(token)
+        if not len(line_numbers):
             raise InputError(self.source, 0, "at least one token", self.emptiness())
-        fresh = np.searchsorted(places, np.flatnonzero(boundary))  # tokens behind boundaries
-        starts = np.concatenate([[0], fresh, [len(places)]]).astype(np.int64)
+        fresh = np.searchsorted(line_numbers, np.flatnonzero(boundary))  # tokens behind boundaries
+        starts = np.concatenate([[0], fresh, [len(line_numbers)]]).astype(np.int64)
         starts = starts[np.append(np.diff(starts) > 0, True)]
         self.report.rows += len(starts) - 1
         columns = {name: self.column(fields, c, len(names)) for c, name in enumerate(names)}
-        places += 1
-        return Sentences(starts, ColumnTable(columns, aliases), self.source, places)
+        line_numbers += 1
+        return Sentences(starts, ColumnTable(columns, aliases), self.source, line_numbers)
 
-    def column(self, fields: Spans, column: int, width: int) -> Column:
-        """Every so many fields, from one of them on, as a column."""
+    def column(self, fields: ByteSpans, column: int, width: int) -> Column:
+        """Returns every ``width``-th field, starting at ``column``, as a column."""
         # No Python object for each token: they would take ten times the memory of the text.
         table = StringTable()
         ids = table.intern_spans(self.buffer, *fields, column, width)
         return Column(Texts(table.strings()), ids)
 
     def emptiness(self) -> str:
-        """What a file without tokens has instead."""
+        """Describes the content of a file without tokens."""
         if not self.text:
             return "an empty file"
         if self.report.skipped:
@@ -277,30 +277,30 @@ class Lines:
         return "only blank lines, comments and marks of documents"
 
 
-class Spans(NamedTuple):
+class ByteSpans(NamedTuple):
     """Stretches of a text, in its order."""
 
     begins: np.ndarray
     ends: np.ndarray
 
 
-class _Words(NamedTuple):
-    """Where each line of a text ends, how many words it has, and where these are."""
+class _LineWords(NamedTuple):
+    """The end of each line of a text, its number of words, and their spans."""
 
     lines: np.ndarray
     counts: np.ndarray
-    spans: Spans
+    spans: ByteSpans
 
 
-def _marked(begins: np.ndarray, ends: np.ndarray, mask: np.ndarray) -> Spans:
-    return Spans(begins, ends) if mask.all() else Spans(begins[mask], ends[mask])
+def _marked(begins: np.ndarray, ends: np.ndarray, mask: np.ndarray) -> ByteSpans:
+    return ByteSpans(begins, ends) if mask.all() else ByteSpans(begins[mask], ends[mask])
 
 
 MARKS = ("-DOCSTART-", "###MEDLINE")
 
 
 def default_names(width: int) -> tuple[str, ...]:
-    """Names of the columns of a file that nobody has named.
+    """Returns default names of the columns of a file.
 
     The first is ``word``, the last of two or more ``label``, the middle one of three ``pos``; the
     others bear their number, from 0.
@@ -371,8 +371,8 @@ def _header(lines: Lines, names: Sequence[str] | None) -> str:
         return ""  # a label that others have, too
     number = lines.text.count(b"\n", 0, end) + 1
     if names is None and plain[0] not in _WORDS:
-        given = ",".join("word" if name in called else name for name in plain)
-        raise InputError(lines.source, number, _words_first(given), lines.shown(number - 1))
+        listed = ",".join("word" if name in called else name for name in plain)
+        raise InputError(lines.source, number, _words_first(listed), lines.shown(number - 1))
     lines.report.notes.append(
         f"{lines.source}:{number}: {line.decode()!r} names the columns and is no token"
     )
@@ -419,8 +419,8 @@ def _columns_in(
     if comments is False:
         comment[:] = False
     if not (content & ~comment).any():
-        nothing = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        return lines.sentences((), {}, nothing, np.zeros(len(lines), bool), boundary), b" "
+        empty = ByteSpans(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return lines.sentences((), {}, empty, np.zeros(len(lines), bool), boundary), b" "
     first = int(np.argmax(content & ~comment))
     separator = b"\t" if b"\t" in lines.line(first) else b" "
     if separator == b"\t" and _blanks_behind(lines, content & ~comment, words, first):
@@ -457,12 +457,12 @@ def _aliases(names: Sequence[str]) -> dict[str, str]:
 
 def _blanks_behind(lines: Lines, token: np.ndarray, words: np.ndarray, first: int) -> bool:
     """Whether every token is a word, a tab, and columns with blanks between, equally many."""
-    word, _, rest = lines.line(first).partition(b"\t")
+    word, _, remainder = lines.line(first).partition(b"\t")
     tabs = lines.count(lines.buffer == 9)[token]
     return (
         len(word.split()) == 1
-        and b"\t" not in rest
-        and len(rest.split()) > 1
+        and b"\t" not in remainder
+        and len(remainder.split()) > 1
         and bool((tabs == 1).all())
         and bool((words[token] == words[first]).all())
         and int(token.sum()) > 1

@@ -28,7 +28,7 @@ class Tokens(NamedTuple):
 
 
 class TokenInput(NamedTuple):
-    """How tokens are read: as rows of named columns or, where it has none, as sets of attributes.
+    """How to read tokens: as rows of named columns or, without columns, as sets of attributes.
 
     A token with columns is a string (one column), a list or tuple of as many strings as there are
     columns, or a dict that has them as keys. Without columns it is what CRFsuite's users write, as
@@ -50,7 +50,7 @@ class TokenInput(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, columns: str | Sequence[str] | None, features: Any) -> TokenInput:
-        """The way to read some sequences, from what the user says and the first token is.
+        """Chooses how to read sequences, by the user's columns, the features and the first token.
 
         Parameters
         ----------
@@ -119,14 +119,14 @@ class TokenInput(NamedTuple):
                 return [list(map(itemgetter(name), tokens)) for name in self.columns]
             except KeyError:
                 pass
-        wanted = f"the columns {', '.join(self.columns)}" if n > 1 else f"a {self.columns[0]}"
+        expected = f"the columns {', '.join(self.columns)}" if n > 1 else f"a {self.columns[0]}"
         k = next(
             k
             for k, token in enumerate(tokens)
             if not self._fits(token) or type(token) is not type(tokens[0])
         )
         like = "" if k == 0 else f" in the form of the first token, {tokens[0]!r:.60}"
-        raise HopefearError(f"{place(starts, k)}: expected {wanted}{like}, not {tokens[k]!r:.60}")
+        raise HopefearError(f"{place(starts, k)}: expected {expected}{like}, not {tokens[k]!r:.60}")
 
     def _fits(self, token: Any) -> bool:
         if isinstance(token, str):
@@ -168,7 +168,7 @@ def read_labels(y: Any, starts: np.ndarray) -> tuple[Column, list[Any]]:
     return Column([class_name(label) for label in column.strings], column.ids), list(column.strings)
 
 
-def read_allowed(allowed: Any, starts: np.ndarray, known: Mapping[Any, str]) -> list[Any]:
+def read_allowed(allowed: Any, starts: np.ndarray, label_of: Mapping[Any, str]) -> list[Any]:
     """Names of the labels that tokens may have; None where any will do.
 
     Parameters
@@ -177,7 +177,7 @@ def read_allowed(allowed: Any, starts: np.ndarray, known: Mapping[Any, str]) -> 
         For every sequence, for every token; None instead of a set or a sequence permits all.
     starts : int64 array
         Where the sequences of X begin, and the number of tokens.
-    known : mapping
+    label_of : mapping
         Label to name.
 
     Examples
@@ -199,20 +199,20 @@ def read_allowed(allowed: Any, starts: np.ndarray, known: Mapping[Any, str]) -> 
     bounds, sets = flattened(full, "allowed labels")
     _check_lengths(bounds, starts, "allowed labels")
     names: list[Any] = []
-    for k, one in enumerate(sets):
-        if one is None:
+    for k, labels in enumerate(sets):
+        if labels is None:
             names.append(None)
             continue
-        if isinstance(one, str) or not isinstance(one, Iterable):
-            one = [one]
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            labels = [labels]
         # In the order of the labels, because that of a set changes from run to run.
-        wanted = set(one)
-        names.append([name for label, name in known.items() if label in wanted])
-        if not wanted or len(names[-1]) < len(wanted):
-            odd = sorted(map(repr, wanted - known.keys()))
+        requested = set(labels)
+        names.append([name for label, name in label_of.items() if label in requested])
+        if not requested or len(names[-1]) < len(requested):
+            unknown = sorted(map(repr, requested - label_of.keys()))
             raise HopefearError(
-                f"{place(starts, k)}: allowed labels {', '.join(odd) if odd else '(none)'}, "
-                f"but the labels are {', '.join(map(str, known))}"
+                f"{place(starts, k)}: allowed labels {', '.join(unknown) or '(none)'}, "
+                f"but the labels are {', '.join(map(str, label_of))}"
             )
     return [names[a:b] for a, b in pairwise(starts)]
 
@@ -242,10 +242,10 @@ def _column_names(columns: str | Sequence[str], features: Any) -> tuple[str, ...
     return names
 
 
-def _text_column(texts: list[Any], what: str, starts: np.ndarray) -> Column:
+def _text_column(texts: list[Any], field: str, starts: np.ndarray) -> Column:
     if not _all_are(set(map(type, texts)), str):
         k = next(k for k, text in enumerate(texts) if not isinstance(text, str))
-        raise HopefearError(f"{place(starts, k)}: {what} holds strings, not {texts[k]!r:.60}")
+        raise HopefearError(f"{place(starts, k)}: {field} holds strings, not {texts[k]!r:.60}")
     column = Column.of(texts)
     try:
         "".join(column.strings).encode()
@@ -253,21 +253,21 @@ def _text_column(texts: list[Any], what: str, starts: np.ndarray) -> Column:
         odd = [not _is_text(text) for text in column.strings]
         k = int(np.argmax(np.array(odd)[column.ids]))
         raise HopefearError(
-            f"{place(starts, k)}: {what} holds {texts[k]!r:.60}, which is no Unicode text"
+            f"{place(starts, k)}: {field} holds {texts[k]!r:.60}, which is no Unicode text"
         ) from None
     return column
 
 
-def _check_lengths(bounds: np.ndarray, starts: np.ndarray, what: str) -> None:
+def _check_lengths(bounds: np.ndarray, starts: np.ndarray, field: str) -> None:
     if len(bounds) != len(starts):
         raise HopefearError(
-            f"{len(starts) - 1} sequences of tokens, but {len(bounds) - 1} of {what}"
+            f"{len(starts) - 1} sequences of tokens, but {len(bounds) - 1} of {field}"
         )
     wrong = np.diff(bounds) != np.diff(starts)
     if wrong.any():
         i = int(np.argmax(wrong))
-        tokens, others = int(np.diff(starts)[i]), int(np.diff(bounds)[i])
-        raise HopefearError(f"sequence {i}: {tokens} tokens, but {others} {what}")
+        tokens, n_values = int(np.diff(starts)[i]), int(np.diff(bounds)[i])
+        raise HopefearError(f"sequence {i}: {tokens} tokens, but {n_values} {field}")
 
 
 def _goes_with(label: Any, first: Any) -> bool:
@@ -278,8 +278,8 @@ def _is_whole(kind: type) -> bool:
     return issubclass(kind, Integral) and not issubclass(kind, bool)
 
 
-def _all_are(kinds: set[type], wanted: Any) -> bool:
-    return all(issubclass(kind, wanted) for kind in kinds)
+def _all_are(kinds: set[type], types: Any) -> bool:
+    return all(issubclass(kind, types) for kind in kinds)
 
 
 def _is_text(text: str) -> bool:

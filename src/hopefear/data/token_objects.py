@@ -1,4 +1,4 @@
-"""Sentences as JSON objects, one a line: a list of tokens, and lists of what is said of each."""
+"""Sentences as JSON objects, one a line: a list of tokens, and lists of the same length."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def parse_objects(lines: Lines, max_tokens: int) -> Sentences:
     skipped = lines.undecodable()
     keys: list[str] = []
     texts: list[list[str]] = []
-    starts, places = [0], []
+    starts, line_numbers = [0], []
     for k, line in enumerate(lines.text.split(b"\n")):
         if skipped[k] or not line.strip():
             continue
@@ -64,18 +64,20 @@ def parse_objects(lines: Lines, max_tokens: int) -> Sentences:
         for column, key in zip(texts, keys, strict=True):
             column += lists[key]
         starts.append(len(texts[0]))
-        places += [k + 1] * (starts[-1] - starts[-2])
-    if not places:
+        line_numbers += [k + 1] * (starts[-1] - starts[-2])
+    if not line_numbers:
         raise InputError(lines.source, 0, "at least one token", lines.emptiness())
     lines.report.rows += len(starts) - 1
     columns = {key: _column(texts[c]) for c, key in enumerate(keys)}
     aliases = {str(c): key for c, key in enumerate(keys)} | dict.fromkeys(WORDS, "word")
     table = ColumnTable(columns, {a: key for a, key in aliases.items() if a not in columns})
-    return Sentences(np.array(starts, np.int64), table, lines.source, np.array(places, np.int64))
+    return Sentences(
+        np.array(starts, np.int64), table, lines.source, np.array(line_numbers, np.int64)
+    )
 
 
 class _NoSentenceError(Exception):
-    """What was expected of a line, and what is there."""
+    """The expected content of a line, and the actual one."""
 
 
 def _lists(line: bytes, keys: list[str], max_tokens: int) -> dict[str, list[str]]:
@@ -85,27 +87,27 @@ def _lists(line: bytes, keys: list[str], max_tokens: int) -> dict[str, list[str]
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        shown = line[:60].decode(errors="replace")
-        raise _NoSentenceError("a JSON object a line (jq -c '.[]' makes them of an array)", shown)
+        excerpt = line[:60].decode(errors="replace")
+        raise _NoSentenceError("a JSON object a line (jq -c '.[]' makes them of an array)", excerpt)
     name = next((name for name in WORDS if name in content), "tokens")
     words = _strings(content.get(name))
     if words is None or len(words) > max_tokens:
-        wanted = f"an object with a list of at most {max_tokens:,} strings under tokens"
-        raise _NoSentenceError(wanted, f"the keys {', '.join(content)}"[:100])
+        expected = f"an object with a list of at most {max_tokens:,} strings under tokens"
+        raise _NoSentenceError(expected, f"the keys {', '.join(content)}"[:100])
     label = next((key for key in LABELS if key in content), None)
-    others = keys[1:]
+    list_keys = keys[1:]
     if not keys:
         fits = [
             key
             for key in content
             if key not in (name, label, "word") and _fits(content[key], words)
         ]
-        others = fits if label is None else [*fits, label]
+        list_keys = fits if label is None else [*fits, label]
     lists = {"word": words}
-    for key in others:
+    for key in list_keys:
         if not _fits(content.get(key), words):
-            wanted = f"a list of {len(words)} strings under {key}, one a token"
-            raise _NoSentenceError(wanted, json.dumps(content.get(key))[:60])
+            expected = f"a list of {len(words)} strings under {key}, one a token"
+            raise _NoSentenceError(expected, json.dumps(content.get(key))[:60])
         lists[key] = [str(value) for value in content[key]]
     return lists
 
@@ -133,7 +135,7 @@ def _column(texts: list[str]) -> Column:
 
 
 def check_named(file: TokenFile, name: str) -> None:
-    """InputError where the labels under a name are numbers, which only their data set can tell."""
+    """Raises InputError where labels are numbers whose names only their dataset has."""
     sentences = file.sentences
     line = sentences.place(0)
     content = json.loads(_lines(file)[line - 1])

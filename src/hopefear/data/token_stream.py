@@ -13,7 +13,13 @@ from hopefear.data.conllu import declared_names, parse_conllu
 from hopefear.data.crfsuite import AttributeFile, parse_crfsuite
 from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sources import BOM, MAX_SENTENCE_BYTES, endless_sentence, open_bytes
-from hopefear.data.token_files import MARKS, MAX_SENTENCE_TOKENS, Lines, TokenFile, parse_columns
+from hopefear.data.token_files import (
+    MARKS,
+    MAX_SENTENCE_TOKENS,
+    Lines,
+    TokenFile,
+    parse_columns,
+)
 from hopefear.data.token_files import guessed as guessed_format
 from hopefear.data.token_objects import parse_objects
 from hopefear.errors import InputError
@@ -22,7 +28,7 @@ _PIECE = 1 << 16
 _NO_TOKEN = tuple(mark.encode() for mark in ("#", "@", *MARKS))
 
 
-class Part(NamedTuple):
+class SentenceBlock(NamedTuple):
     """Some lines of a file, and the sentences in them; None where they hold none."""
 
     text: bytes
@@ -30,13 +36,13 @@ class Part(NamedTuple):
 
 
 def arriving(path: str | os.PathLike[str], piece_bytes: int | None = None) -> Iterator[bytes]:
-    """The bytes of a file, unpacked, as they come; or so many at a time, whenever they come."""
+    """Yields the unpacked bytes of a file as they arrive, or ``piece_bytes`` at a time."""
     with open_bytes(path) as stream:
         first = True
         while piece := stream.read1(_PIECE) if piece_bytes is None else stream.read(piece_bytes):
             if first and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
-                found = "UTF-16 text; convert it first"
-                raise InputError(os.fspath(path), 1, "UTF-8 text", found)
+                actual = "UTF-16 text; convert it first"
+                raise InputError(os.fspath(path), 1, "UTF-8 text", actual)
             first = False
             yield piece
 
@@ -49,8 +55,8 @@ def arriving_text(path: str | os.PathLike[str]) -> Iterator[str]:
             text = decoder.decode(piece, final=not piece)
         except UnicodeDecodeError as error:
             line += error.object[: error.start].count(b"\n")
-            found = f"the byte 0x{error.object[error.start]:02x}"
-            raise InputError(os.fspath(path), line, "UTF-8 text", found) from None
+            actual = f"the byte 0x{error.object[error.start]:02x}"
+            raise InputError(os.fspath(path), line, "UTF-8 text", actual) from None
         line += text.count("\n")
         if text:
             yield text.removeprefix("\ufeff") if first else text
@@ -63,25 +69,25 @@ def blocks(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
     >>> list(blocks(iter([b"a A", b"\\n\\nb", b" B\\n\\nc C\\n\\nd"]), "a.txt"))
     [b'a A\\n\\n', b'b B\\n\\nc C\\n\\n', b'd']
     """
-    rest, seen = bytearray(), 0
+    buffered, searched = bytearray(), 0
     for piece in pieces:
-        rest += piece
-        after = rest.rfind(b"\n") + 1
-        cut, seen_now = 0, after
-        while after > seen:
-            begin = rest.rfind(b"\n", 0, after - 1) + 1
-            if not rest[begin:after].strip():
+        buffered += piece
+        after = buffered.rfind(b"\n") + 1
+        cut, searched_now = 0, after
+        while after > searched:
+            begin = buffered.rfind(b"\n", 0, after - 1) + 1
+            if not buffered[begin:after].strip():
                 cut = after
                 break
             after = begin
-        seen = 0 if cut else seen_now
-        if cut and _has_tokens(rest[:cut]):
-            yield bytes(rest[:cut])
-            del rest[:cut]
-        elif len(rest) > MAX_SENTENCE_BYTES:
-            raise endless_sentence(name, len(rest))
-    if rest:
-        yield bytes(rest)
+        searched = 0 if cut else searched_now
+        if cut and _has_tokens(buffered[:cut]):
+            yield bytes(buffered[:cut])
+            del buffered[:cut]
+        elif len(buffered) > MAX_SENTENCE_BYTES:
+            raise endless_sentence(name, len(buffered))
+    if buffered:
+        yield bytes(buffered)
 
 
 def objects(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
@@ -90,17 +96,17 @@ def objects(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
     >>> list(objects(iter([b"{}", b"\\n{}\\n{", b"}"]), "a.jsonl"))
     [b'{}\\n{}\\n', b'{}']
     """
-    rest = bytearray()
+    buffered = bytearray()
     for piece in pieces:
-        rest += piece
-        if cut := rest.rfind(b"\n") + 1:
-            yield bytes(rest[:cut])
-            del rest[:cut]
-        elif len(rest) > MAX_SENTENCE_BYTES:
-            found = f"{len(rest):,} bytes without the end of a line"
-            raise InputError(name, 0, "a JSON object a line", found)
-    if rest:
-        yield bytes(rest)
+        buffered += piece
+        if cut := buffered.rfind(b"\n") + 1:
+            yield bytes(buffered[:cut])
+            del buffered[:cut]
+        elif len(buffered) > MAX_SENTENCE_BYTES:
+            actual = f"{len(buffered):,} bytes without the end of a line"
+            raise InputError(name, 0, "a JSON object a line", actual)
+    if buffered:
+        yield bytes(buffered)
 
 
 def _has_tokens(text: bytearray) -> bool:
@@ -117,7 +123,7 @@ def read_parts(
     on_error: str = "raise",
     report: ReadReport | None = None,
     piece_bytes: int | None = None,
-) -> Iterator[Part]:
+) -> Iterator[SentenceBlock]:
     """Sentences of a file as they come, never more in memory than have come at once.
 
     Parameters
@@ -141,7 +147,7 @@ def read_parts(
     [1, 1]
     """
     check_on_error(on_error)
-    reader = _Reader(os.fspath(path), format, columns, optional, on_error == "skip")
+    reader = _BlockReader(os.fspath(path), format, columns, optional, on_error == "skip")
     reader.report = ReadReport() if report is None else report
     pieces = arriving(path, piece_bytes)
     cut = objects if format == "json" else blocks
@@ -151,8 +157,8 @@ def read_parts(
         raise InputError(os.fspath(path), 0, "at least one token", "an empty file")
 
 
-class _Reader:
-    """What stays the same from block to block: format, columns, and how many lines there were."""
+class _BlockReader:
+    """State from block to block: format, columns, and the number of lines read."""
 
     report: ReadReport
 
@@ -164,7 +170,7 @@ class _Reader:
         self.lines, self.sentences = 0, False
         self.names: Sequence[str] = ()  # of the columns of CoNLL-U
 
-    def read(self, block: bytes) -> Iterator[Part]:
+    def read(self, block: bytes) -> Iterator[SentenceBlock]:
         try:
             file = self._parsed(block)
         except InputError as error:
@@ -174,15 +180,15 @@ class _Reader:
                 raise
             sentences = [] if empty else list(blocks(iter(block.splitlines(True)), self.name))
             if len(sentences) > 1:  # the first line is wrong; find the sentences that are not
-                for one in sentences:
-                    yield from self.read(one)
+                for sentence in sentences:
+                    yield from self.read(sentence)
                 return
             if not empty:
                 self.report.skip(str(error))
             file = None
         self.lines += block.count(b"\n") or 1
         self.sentences |= file is not None
-        yield Part(block, file)
+        yield SentenceBlock(block, file)
 
     def _parsed(self, block: bytes) -> TokenFile | AttributeFile:
         text = block.removeprefix(BOM) if not self.lines else block

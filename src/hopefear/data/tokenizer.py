@@ -72,8 +72,8 @@ def _marks() -> str:
     """Characters that are written over, under or behind letters, as ranges of a class."""
     codes = [c for c in range(0x300, 0xAC00) if unicodedata.category(chr(c))[0] == "M"]
     runs = [list(run) for _, run in groupby(enumerate(codes), lambda pair: pair[1] - pair[0])]
-    kept = [(run[0][1], run[-1][1]) for run in runs]
-    return "".join(f"\\u{a:04x}-\\u{b:04x}" for a, b in kept) + r"\u00ad\u200c\u200d"
+    ranges = [(run[0][1], run[-1][1]) for run in runs]
+    return "".join(f"\\u{a:04x}-\\u{b:04x}" for a, b in ranges) + r"\u00ad\u200c\u200d"
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,8 @@ class Tokenizer:
         return sentences
 
     def words(self, text: str, spans: Iterable[Span]) -> list[str]:
-        """The tokens as a model knows them: as they are, or as ``quotes`` and ``brackets`` say."""
+        """Returns the tokens as a model knows them: as written, or as ``quotes`` and
+        ``brackets`` convert."""
         words = [text[a:b] for a, b in spans]
         if self.brackets:
             words = [_BRACKETS.get(word, word) for word in words]
@@ -208,7 +209,7 @@ class Tokenizer:
         return [word if word.isascii() else word.translate(_STRAIGHT) for word in words]
 
     def stream(self, pieces: Iterable[str]) -> Iterator[tuple[int, str, list[list[Span]]]]:
-        """Where some text begins, the text, and its sentences, as soon as they are sure.
+        """Yields the offset of a text, the text, and its sentences, as soon as they are certain.
 
         The sentences are those of the whole text. A sentence is sure when its line ends behind a
         sign that ends sentences, at a blank line, and in long lines when two more stand behind it.
@@ -218,11 +219,11 @@ class Tokenizer:
         0 [['It', 'rains', '.']]
         10 [['We', 'stay', '.']]
         """
-        text, at, seen = "", 0, 0
+        text, at, searched = "", 0, 0
         for piece in pieces:
             text += piece
-            cut = self._sure(text, seen)
-            seen = 0 if cut else text.rfind("\n") + 1
+            cut = self._sure(text, searched)
+            searched = 0 if cut else text.rfind("\n") + 1
             if cut:
                 yield at, text[:cut], self.sentences(text[:cut])
                 text, at = text[cut:], at + cut
@@ -234,18 +235,18 @@ class Tokenizer:
         if text:
             yield at, text, self.sentences(text)
 
-    def _sure(self, text: str, seen: int) -> int:
-        """Where a text can be cut, whatever comes; 0 where it cannot.
+    def _sure(self, text: str, searched: int) -> int:
+        """Returns where a text can be cut, whatever follows; 0 where it cannot.
 
         Parameters
         ----------
         text : str
             What has come.
-        seen : int
+        searched : int
             Beginning of the first line that was not looked at before.
         """
         after = text.rfind("\n") + 1
-        while after > seen:
+        while after > searched:
             begin = text.rfind("\n", 0, after - 1) + 1
             line = text[begin:after]
             if begin and not line.strip():
@@ -328,7 +329,7 @@ def _is_abbreviation(token: str) -> bool:
 
 @cache
 def _pattern(clitics: str, hyphens: bool, abbreviations: frozenset[str]) -> re.Pattern[str]:
-    """One pattern for all tokens; what comes first wins."""
+    """Compiles one pattern for all tokens; earlier alternatives win."""
     letter = rf"[^\W\d_{_CJK}]"
     word = rf"(?:[^\W{_CJK}]+(?:[{_marks()}]+[^\W{_CJK}]*)*)"
     apostrophe = "['’]"
@@ -376,9 +377,11 @@ def _pattern(clitics: str, hyphens: bool, abbreviations: frozenset[str]) -> re.P
     return re.compile("|".join(filter(None, [*first, quick, *last])))
 
 
-def _shorts(more: frozenset[str]) -> str:
+def _shorts(abbreviations: frozenset[str]) -> str:
     """Words that end in a period, behind a look that is seldom true."""
-    words = sorted({*_NEVER_LAST, *_all(_OTHERS), *_DOTTED.split(), *more}, key=len, reverse=True)
+    words = sorted(
+        {*_NEVER_LAST, *_all(_OTHERS), *_DOTTED.split(), *abbreviations}, key=len, reverse=True
+    )
     return rf"(?=[\w.-]{{1,30}}\.)\b(?:{'|'.join(map(re.escape, words))})(?!\w)"
 
 

@@ -47,7 +47,7 @@ DTYPES = tuple(np.dtype(t) for t in ("i8", "u8", "u1", "u1", "i8", "u8", "i8", "
 
 
 class TreeKind(NamedTuple):
-    """Which trees there are.
+    """Kind of trees in a dataset.
 
     Parameters
     ----------
@@ -124,15 +124,15 @@ class TreeDataset:
         )
 
     def _check(self) -> None:
-        """Kernels follow these numbers wherever they lead, so all must lie in their arrays."""
+        """Checks that numbers are within their arrays: kernels index without checks."""
         rows, source, n = self.rows, self.source, len(self.rows.labels)
         check_rising(rows.starts, "starts", len(rows.weights), n, source)
         check_rising(rows.ptr, "ptr", n, len(rows.heads), source)
         lengths = np.diff(rows.starts)
         check_range(rows.heads, "heads", 0, int(lengths.max(initial=0)) + 1, source)
-        most = np.repeat(lengths, lengths)
+        max_heads = np.repeat(lengths, lengths)
         owners = np.repeat(np.arange(n), np.diff(rows.ptr))
-        within = bool(np.all(rows.heads <= most[owners]))
+        within = bool(np.all(rows.heads <= max_heads[owners]))
         check_range(np.array([0 if within else -1]), "heads of a sentence", 0, 1, source)
         table = n + EXTRA_ROWS * len(rows.weights)
         check_rising(rows.morph_ptr, "morph_ptr", table, len(rows.morphs), source)
@@ -147,38 +147,38 @@ class TreeDataset:
         """SHA-256 of the content: names of relations and every array."""
         return rows_digest([*self.labels, str(self.features.size)], self.rows)
 
-    def take(self, which: Sequence[int] | np.ndarray) -> TreeDataset:
+    def take(self, indices: Sequence[int] | np.ndarray) -> TreeDataset:
         """The sentences of these numbers, in this order."""
-        which, rows = np.asarray(which, np.int64), self.rows
-        lengths = rows.starts[which + 1] - rows.starts[which]
-        tokens = stretches(rows.starts[which], lengths)
-        places = stretches(rows.starts[which] + EXTRA_ROWS * which, lengths + EXTRA_ROWS)
-        morph_ptr, morphs = gathered(rows.morph_ptr, places)
+        indices, rows = np.asarray(indices, np.int64), self.rows
+        lengths = rows.starts[indices + 1] - rows.starts[indices]
+        tokens = stretches(rows.starts[indices], lengths)
+        row_indices = stretches(rows.starts[indices] + EXTRA_ROWS * indices, lengths + EXTRA_ROWS)
+        morph_ptr, morphs = gathered(rows.morph_ptr, row_indices)
         ptr, arcs = gathered(rows.ptr, tokens)
         columns = rows.words.size // max(1, rows.coarse.size)
         taken = TreeRows(
             np.concatenate([[0], np.cumsum(lengths)]),
-            rows.words.reshape(-1, max(1, columns))[places].ravel(),
-            rows.coarse[places],
-            rows.marks[places],
+            rows.words.reshape(-1, max(1, columns))[row_indices].ravel(),
+            rows.coarse[row_indices],
+            rows.marks[row_indices],
             morph_ptr,
             rows.morphs[morphs],
             ptr,
             rows.heads[arcs],
             rows.labels[tokens],
-            rows.weights[which],
+            rows.weights[indices],
         )
-        bank = None if self.bank is None else self.bank.take(which)
-        more = (self.features, self.source, self.kind, self.pruner, bank, self.lifted)
-        return TreeDataset(taken, self.labels, *more)
+        bank = None if self.bank is None else self.bank.take(indices)
+        metadata = (self.features, self.source, self.kind, self.pruner, bank, self.lifted)
+        return TreeDataset(taken, self.labels, *metadata)
 
     def with_arcs(self, ptr: np.ndarray, heads: np.ndarray, pruner: Any) -> TreeDataset:
         """The same sentences with the arcs that a pruner chose."""
         rows = self.rows._replace(ptr=ptr, heads=heads)
-        more = (self.features, self.source, self.kind, pruner, self.bank, self.lifted)
-        return TreeDataset(rows, self.labels, *more)
+        metadata = (self.features, self.source, self.kind, pruner, self.bank, self.lifted)
+        return TreeDataset(rows, self.labels, *metadata)
 
     def known(self, bank: Any, lifted: int) -> TreeDataset:
         """The same, with the treebank it was made of and how many of its arcs were lifted."""
-        more = (self.features, self.source, self.kind, self.pruner, bank, lifted)
-        return TreeDataset(self.rows, self.labels, *more)
+        metadata = (self.features, self.source, self.kind, self.pruner, bank, lifted)
+        return TreeDataset(self.rows, self.labels, *metadata)

@@ -29,7 +29,7 @@ class Line(NamedTuple):
 
 
 def parse_line(text: str) -> Line:
-    """One line taken apart; ValueError says what should have stood there.
+    """Parses one line; raises ValueError with the expected text.
 
     A feature of the namespace ``title`` is named ``title^feature``. Values are multiplied by the
     weight of their namespace, and those of a feature that comes again are summed.
@@ -116,19 +116,21 @@ def iter_vowpal(
     report = ReadReport() if report is None else report
     name, count = os.fspath(path), 0
     columns: dict[str, int] = {}
-    seen: dict[str, int] = {label: i for i, label in enumerate(classes or ())}
+    codes: dict[str, int] = {label: i for i, label in enumerate(classes or ())}
     rows: list[tuple[int, float, list[tuple[int, float]]]] = []
 
     def block() -> SparseDataset:
-        known = NamedFeatures(list(columns)) if features is None else features
-        data = _dataset(rows, known, list(seen)[: None if classes is None else len(classes)], name)
+        feature_map = NamedFeatures(list(columns)) if features is None else features
+        data = _dataset(
+            rows, feature_map, list(codes)[: None if classes is None else len(classes)], name
+        )
         rows.clear()
         return data
 
     for number, text in _lines(name, path, on_error, report):
         try:
             line = parse_line(text)
-            code = _code(line.label, seen, classes, require_labels)
+            code = _code(line.label, codes, classes, require_labels)
         except ValueError as error:
             bad = input_error(name, number, error)
             if on_error == "raise":
@@ -140,7 +142,7 @@ def iter_vowpal(
         else:
             places = features.find(line.features).tolist()
             pairs = zip(places, line.features.values(), strict=True)
-            entries = [(place, value) for place, value in pairs if place >= 0]
+            entries = [(column, value) for column, value in pairs if column >= 0]
             report.unknown_features += len(places) - len(entries)
         report.unknown_labels += code < 0
         report.rows += 1
@@ -186,9 +188,9 @@ def read_vowpal(
     >>> data.classes, data.features.names([0, 1, 2]), data.rows.weights.tolist()
     (('-1', '1'), ['t^good', 't^fun', 't^bad'], [1.0, 0.5])
     """
-    how = {"require_labels": require_labels, "on_error": on_error, "report": report}
+    options = {"require_labels": require_labels, "on_error": on_error, "report": report}
     data = next(
-        iter_vowpal(path, features=features, classes=classes, block_rows=2**62, **how)  # type: ignore[arg-type]
+        iter_vowpal(path, features=features, classes=classes, block_rows=2**62, **options)  # type: ignore[arg-type]
     )
     if classes is not None:
         return data
@@ -208,25 +210,25 @@ def _lines(
             try:
                 yield first + i, line.decode()
             except UnicodeDecodeError:
-                shown = line[:60].decode("utf-8", "backslashreplace")
-                error = InputError(name, first + i, utf8_wanted(line), shown)
+                excerpt = line[:60].decode("utf-8", "backslashreplace")
+                error = InputError(name, first + i, utf8_wanted(line), excerpt)
                 if on_error == "raise":
                     raise error from None
                 report.skip(str(error))
 
 
 def _code(
-    label: str | None, seen: dict[str, int], classes: Sequence[str] | None, required: bool
+    label: str | None, codes: dict[str, int], classes: Sequence[str] | None, required: bool
 ) -> int:
     if label is None:
         if required:
             raise ValueError("a label before '|', with a blank between (else it is a tag)")
         return -1
     if classes is None:
-        return seen.setdefault(label, len(seen))
-    if required and label not in seen:
+        return codes.setdefault(label, len(codes))
+    if required and label not in codes:
         raise unknown_label(label, classes)
-    return seen.get(label, -1)
+    return codes.get(label, -1)
 
 
 def _dataset(

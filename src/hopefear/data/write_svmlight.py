@@ -63,24 +63,24 @@ def _lines(dataset: SparseDataset, begin: int, end: int, labels: Strings) -> byt
     bits = values.view(np.int32)
     kinds = distinct(bits)
     texts = Strings.pack([_number(v) for v in kinds.view(np.float32)])
-    which = np.searchsorted(kinds, bits)
+    value_ids = np.searchsorted(kinds, bits)
     ids = dataset.features.ids(rows.indices[a:b])
     longest = int(np.diff(texts.offsets).max(initial=0)) + 22
     room = (b - a) * longest + (end - begin) * (int(np.diff(labels.offsets).max()) + 2)
     text = np.empty(room, np.uint8)
     size = _format(
-        rows.indptr[begin : end + 1], ids, which, rows.labels[begin:end], labels, texts, text
+        rows.indptr[begin : end + 1], ids, value_ids, rows.labels[begin:end], labels, texts, text
     )
     return text[:size].tobytes()
 
 
 def _number(value: np.float32) -> str:
-    whole = float(value)
-    if whole.is_integer() and abs(whole) < 1e7 and (whole or not np.signbit(value)):
-        return str(int(whole))
+    number = float(value)
+    if number.is_integer() and abs(number) < 1e7 and (number or not np.signbit(value)):
+        return str(int(number))
     return (
         np.format_float_scientific(value, trim="-")
-        if not 1e-4 <= abs(whole) < 1e7
+        if not 1e-4 <= abs(number) < 1e7
         else (np.format_float_positional(value, trim="-"))
     )
 
@@ -97,19 +97,19 @@ def _checked(name: str) -> str:
 
 
 @kernel
-def _format(indptr, ids, which, labels, label_text, value_text, out):
-    place = 0
+def _format(indptr, ids, value_ids, labels, label_text, value_text, out):
+    size = 0
     digits = np.empty(20, np.uint8)
     for i in range(len(indptr) - 1):
         first = labels[i] < 0
         code = labels[i] if labels[i] >= 0 else len(label_text.offsets) - 2
         for c in range(label_text.offsets[code], label_text.offsets[code + 1]):
-            out[place] = label_text.text[c]
-            place += 1
+            out[size] = label_text.text[c]
+            size += 1
         for k in range(indptr[i] - indptr[0], indptr[i + 1] - indptr[0]):
             if not first:
-                out[place] = 32
-                place += 1
+                out[size] = 32
+                size += 1
             first = False
             number = ids[k]
             count = 0
@@ -118,13 +118,13 @@ def _format(indptr, ids, which, labels, label_text, value_text, out):
                 number //= 10
                 count += 1
             for d in range(count):
-                out[place + d] = digits[count - 1 - d]
-            place += count
-            out[place] = 58
-            place += 1
-            for c in range(value_text.offsets[which[k]], value_text.offsets[which[k] + 1]):
-                out[place] = value_text.text[c]
-                place += 1
-        out[place] = 10
-        place += 1
-    return place
+                out[size + d] = digits[count - 1 - d]
+            size += count
+            out[size] = 58
+            size += 1
+            for c in range(value_text.offsets[value_ids[k]], value_text.offsets[value_ids[k] + 1]):
+                out[size] = value_text.text[c]
+                size += 1
+        out[size] = 10
+        size += 1
+    return size

@@ -100,29 +100,29 @@ def with_columns(
     assert sentences.lines is not None
     mark = BOM if file.text.startswith(BOM) else b""
     lines = file.text[len(mark) :].split(b"\n")
-    places = (sentences.lines - 1).tolist()
-    table = [_encoded(file, name, texts, len(places)) for name, texts in columns.items()]
+    line_indices = (sentences.lines - 1).tolist()
+    table = [_encoded(file, name, texts, len(line_indices)) for name, texts in columns.items()]
     if comments is not None and len(comments) != len(sentences):
         raise HopefearError(
             f"{sentences.source}: {len(sentences)} sentences need as many lists of comments, "
             f"not {len(comments)}"
         )
-    own = tuple(sentences.columns) if file.format == "conllu" or replace else ()
+    existing = tuple(sentences.columns) if file.format == "conllu" or replace else ()
     new = []
     for name, column in zip(columns, table, strict=True):
-        if file.format == "conllu" or name in own:
-            _replace(lines, places, own, name, column)
+        if file.format == "conllu" or name in existing:
+            _replace(lines, line_indices, existing, name, column)
         else:
             new.append(column)
     if new:
-        _append(lines, places, file.separator, new)
+        _append(lines, line_indices, file.separator, new)
     if comments is not None:
         _comment(lines, file, comments, len(sentences.columns) + len(new))
     return _pieces(mark, lines)
 
 
 def repeated(file: TokenFile, counts: Sequence[int] | np.ndarray) -> TokenFile:
-    """The file with every sentence, and the comments before it, written so many times.
+    """Returns the file with every sentence, and the comments before it, repeated ``counts`` times.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def repeated(file: TokenFile, counts: Sequence[int] | np.ndarray) -> TokenFile:
     mark = BOM if file.text.startswith(BOM) else b""
     lines = file.text[len(mark) :].split(b"\n")
     out: list[bytes] = []
-    places, tokens, sizes = [], [], [0]
+    line_numbers, tokens, sizes = [], [], [0]
     written = 0
     for (start, after), count in zip(pairwise(sentences.starts.tolist()), counts, strict=True):
         rows = sentences.lines[start:after] - 1
@@ -146,7 +146,7 @@ def repeated(file: TokenFile, counts: Sequence[int] | np.ndarray) -> TokenFile:
         for copy in range(count):
             if copy:
                 out.append(blank)
-            places.append(rows - begin + len(out))
+            line_numbers.append(rows - begin + len(out))
             tokens.append(np.arange(start, after))
             sizes.append(after - start)
             out += lines[begin:end]
@@ -157,7 +157,7 @@ def repeated(file: TokenFile, counts: Sequence[int] | np.ndarray) -> TokenFile:
         np.cumsum(sizes),
         {name: Column(c.strings, c.ids[index]) for name, c in sentences.columns.items()},
         sentences.source,
-        np.concatenate(places) + 1,
+        np.concatenate(line_numbers) + 1,
     )
     return TokenFile(copies, file.format, file.separator, mark + b"\n".join(out))
 
@@ -182,18 +182,22 @@ def _pieces(mark: bytes, lines: list[bytes]) -> Iterator[bytes]:
 
 
 def _append(
-    lines: list[bytes], places: list[int], separator: bytes, table: list[list[bytes]]
+    lines: list[bytes], line_indices: list[int], separator: bytes, table: list[list[bytes]]
 ) -> None:
     tail = b"\r" if separator == b"\t" else WHITE
     join = separator.join
-    for k, row in zip(places, zip(*table, strict=True), strict=True):
+    for k, row in zip(line_indices, zip(*table, strict=True), strict=True):
         line = lines[k]
         body = line.rstrip(tail)
         lines[k] = join((body, *row)) + line[len(body) :]
 
 
 def _replace(
-    lines: list[bytes], places: list[int], names: Sequence[str], name: str, column: list[bytes]
+    lines: list[bytes],
+    line_indices: list[int],
+    names: Sequence[str],
+    name: str,
+    column: list[bytes],
 ) -> None:
     name_here = name if name in names else name.lower()
     is_column = name_here in names
@@ -201,7 +205,7 @@ def _replace(
     if is_column or "misc" in names:
         at = names.index(name_here if is_column else "misc")
     key = name.encode() + b"="
-    for k, text in zip(places, column, strict=True):
+    for k, text in zip(line_indices, column, strict=True):
         line = lines[k]
         body = line.removesuffix(b"\r")
         fields = body.split(b"\t")
@@ -249,9 +253,11 @@ def _encoded(file: TokenFile, name: str, texts: Texts, n_tokens: int) -> list[by
             f"{file.sentences.source}: {n_tokens} tokens need as many texts in the column "
             f"{name}, not {len(column.ids)}"
         )
-    own = file.sentences.columns if file.format == "conllu" else {}
-    misc = file.format == "conllu" and name not in own and name.lower() not in own
-    if misc and "misc" not in own and list(own)[-1] != "deprel":  # which CoNLL-X ends with
+    existing = file.sentences.columns if file.format == "conllu" else {}
+    misc = file.format == "conllu" and name not in existing and name.lower() not in existing
+    if (
+        misc and "misc" not in existing and list(existing)[-1] != "deprel"
+    ):  # which CoNLL-X ends with
         raise HopefearError(
             f"{file.sentences.source} has neither a column {name} nor MISC, which would take it; "
             "declare and fill one of them"
@@ -268,7 +274,7 @@ def _encoded(file: TokenFile, name: str, texts: Texts, n_tokens: int) -> list[by
     return [pool[i] for i in column.ids.tolist()]
 
 
-def _unfit(text: str, separator: bytes, more: str) -> bool:
+def _unfit(text: str, separator: bytes, extra: str) -> bool:
     forbidden = "\t\n\r" if separator == b"\t" else WHITE.decode()
     surrogate = not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
-    return surrogate or any(c in text for c in forbidden + more)
+    return surrogate or any(c in text for c in forbidden + extra)

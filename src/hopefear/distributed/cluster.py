@@ -24,8 +24,8 @@ from hopefear.training.shards import Examples, Report, ShardTrainer, merge_into,
 _PATIENCE = 180.0
 
 
-def _sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return one + other
+def _sum(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return left + right
 
 
 class Worker:
@@ -103,7 +103,7 @@ class Cluster:
         put = self._connection.ray.put
         self._add = self._connection.ray.remote(num_cpus=0)(_sum)
         parts = put((structure, learner, dtype))
-        self._openings = [(parts, put(one)) for one in examples]
+        self._openings = [(parts, put(part)) for part in examples]
         self._forget_round()
         self._actors = [self._new_actor() for _ in examples]
         for k in range(len(examples)):
@@ -152,7 +152,7 @@ class Cluster:
         norms: bool,
     ) -> tuple[float, np.ndarray]:
         while True:
-            lived = sum(self._each("end_round"))
+            n_epochs = sum(self._each("end_round"))
             terms = [
                 actor.contribution.remote(share, norms)
                 for actor, share in zip(self._actors, shares, strict=True)
@@ -168,9 +168,9 @@ class Cluster:
                     "a merge"
                 )  # actors that were lost are noticed; all are asked again
         merge_into(base, self._rule, sums, clock, by_updated)
-        for total, own in zip(totals, sums[n_sums(self._rule, base, clock) + 1 :], strict=False):
-            total += own
-        return lived, sums[-1] if norms else np.empty(0)
+        for total, part in zip(totals, sums[n_sums(self._rule, base, clock) + 1 :], strict=False):
+            total += part
+        return n_epochs, sums[-1] if norms else np.empty(0)
 
     def close(self) -> None:
         """Gives actors back, and ends a cluster that was started here."""
@@ -216,11 +216,11 @@ class Cluster:
             except self._connection.losses():
                 continue
 
-    def _count_loss(self, place: str) -> None:
+    def _count_loss(self, host: str) -> None:
         self.lost += 1
         if self.lost > LOSSES:
             raise HopefearError(
-                f"{LOSSES} workers were lost, the last one of {place}; see the logs of the Ray "
+                f"{LOSSES} workers were lost, the last one of {host}; see the logs of the Ray "
                 "cluster: is memory short?"
             )
 

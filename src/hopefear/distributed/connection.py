@@ -20,18 +20,18 @@ _KNOCK = 10.0
 
 
 def versions() -> dict[str, str]:
-    """What must be the same on all machines for the same bits."""
+    """Returns the versions that must be the same on all machines for the same bits."""
     import numba
 
     return {"hopefear": __version__, "numpy": np.__version__, "numba": numba.__version__}
 
 
-def check_versions(installed: dict[str, str], wanted: dict[str, str], who: str) -> None:
-    """HopefearError where a worker has other versions than the machine that asks."""
-    for name, version in wanted.items():
+def check_versions(installed: dict[str, str], required: dict[str, str], worker: str) -> None:
+    """Raises HopefearError where a worker has other versions than this machine."""
+    for name, version in required.items():
         if installed.get(name) != version:
             raise HopefearError(
-                f"the worker of {who} has {name} {installed.get(name)} and this machine "
+                f"the worker of {worker} has {name} {installed.get(name)} and this machine "
                 f"{version}, so models would depend on where they are trained; install the same "
                 "version on all machines"
             )
@@ -53,11 +53,11 @@ class Connection:
                 "a cluster needs Ray, which is not installed: pip install 'hopefear[ray]'"
             )
         self.address = address
-        self._ours = False  # whether Ray was started here
+        self._started_here = False  # whether Ray was started here
         self.ray: Any = None  # the module, once it is connected
 
     def open(self, cores: int) -> None:
-        """Connect; a cluster that is started here gets at least so many cores."""
+        """Connects; a cluster that is started here gets at least ``cores`` cores."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         # Ray tells of workers that die on standard output, where answers go; we see that they do.
         os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "^")
@@ -69,29 +69,29 @@ class Connection:
         self.ray = ray
         if ray.is_initialized():
             return
-        how: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+        settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
         if alone:
             cores = max(cores, os.cpu_count() or 1)
-            ray.init(address="local", num_cpus=cores, include_dashboard=False, **how)
+            ray.init(address="local", num_cpus=cores, include_dashboard=False, **settings)
         else:
             try:
                 _knock(self.address)  # Ray itself would go on trying for minutes
-                ray.init(address=self.address, **how)
+                ray.init(address=self.address, **settings)
             except (OSError, RuntimeError, ValueError) as error:
                 raise HopefearError(
                     f"no Ray cluster answers at {self.address}: {str(error).splitlines()[0]}; is "
                     "it running (`ray status`)?"
                 ) from error
-        self._ours = True
+        self._started_here = True
 
     def close(self) -> None:
         """Disconnect, and end a cluster that was started here."""
-        if self._ours:
+        if self._started_here:
             self.ray.shutdown()
-            self._ours = False
+            self._started_here = False
 
     def answer(self, reference: Any) -> Any:
-        """What a worker answers; errors of ours as they were raised."""
+        """Returns a worker's answer; raises errors of hopefear as the worker raised them."""
         try:
             return self.ray.get(reference)
         except self.ray.exceptions.RayTaskError as error:
@@ -119,5 +119,5 @@ def _knock(address: str) -> None:
 
 
 def _cluster_here() -> bool:
-    """Whether this machine says that it is part of a cluster."""
+    """Whether this machine is part of a cluster."""
     return "RAY_ADDRESS" in os.environ or Path("/tmp/ray/ray_current_cluster").exists()

@@ -78,11 +78,11 @@ class Runs:
             Called several times a second; what it raises ends the runs.
         """
         ray = self._connection.ray
-        place = self._put(function, shared)
+        shared_reference = self._put(function, shared)
         task = ray.remote(num_cpus=self.cores, max_retries=_RETRIES)(_run)
-        wanted, folder = versions(), os.getcwd()
+        required, folder = versions(), os.getcwd()
         waiting = {
-            task.remote(wanted, k, folder, place, [ray.put(item)]): k
+            task.remote(required, k, folder, shared_reference, [ray.put(item)]): k
             for k, item in enumerate(items)
         }
         results, first = dict[int, Any](), 0
@@ -125,11 +125,11 @@ class Runs:
 
     def _check_room(self) -> None:
         """HopefearError where no machine could ever take up a run, which would wait for ever."""
-        most = max(self._machines(), default=0)
-        if most < self.cores:
+        cores = max(self._machines(), default=0)
+        if cores < self.cores:
             raise HopefearError(
                 f"a run takes up {self.cores} cores (--jobs), and the largest machine of the "
-                f"cluster has {most} for it; use fewer, or add machines"
+                f"cluster has {cores} for it; use fewer, or add machines"
             )
 
     def _machines(self) -> list[int]:
@@ -138,12 +138,18 @@ class Runs:
         return [int(node["Resources"].get("CPU", 0)) for node in nodes if node["Alive"]]
 
 
-def _run(wanted: dict[str, str], k: int, folder: str, place: list[Any], own: list[Any]) -> Any:
+def _run(
+    required: dict[str, str],
+    k: int,
+    folder: str,
+    shared_reference: list[Any],
+    item_reference: list[Any],
+) -> Any:
     """A run, on the worker."""
-    check_versions(versions(), wanted, f"run {k + 1}")
+    check_versions(versions(), required, f"run {k + 1}")
     import ray
 
     with contextlib.suppress(OSError):
         os.chdir(folder)  # paths in parameters mean what they mean where they were typed
-    (function, shared), item = ray.get(place[0]), ray.get(own[0])
+    (function, shared), item = ray.get(shared_reference[0]), ray.get(item_reference[0])
     return function(shared, item)

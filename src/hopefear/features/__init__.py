@@ -1,4 +1,4 @@
-"""What a column means: feature maps between ids, names and columns."""
+"""Feature maps: the meaning of columns, between ids, names and columns."""
 
 from hopefear.features.maps import FeatureMap, IdentityFeatures, NamedFeatures, TableFeatures
 from hopefear.features.ngrams import HashedFeatures, NGramFeatures

@@ -92,44 +92,44 @@ class AttributeRows(NamedTuple):
     def nonzero(self) -> AttributeRows:
         """Returns the rows without attributes of value 0, with values in float32."""
         indptr, ids, values = self.indptr, self.ids, self.values.astype(np.float32, copy=False)
-        kept = values != 0.0
-        if not kept.all():
-            indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[indptr]
-            ids, values = ids[kept], values[kept]
+        is_nonzero = values != 0.0
+        if not is_nonzero.all():
+            indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_nonzero)])[indptr]
+            ids, values = ids[is_nonzero], values[is_nonzero]
         if (values == 1.0).all():
             values = np.empty(0, np.float32)
         return AttributeRows(self.starts, indptr, self.strings, ids, values)
 
-    def take(self, which: np.ndarray) -> AttributeRows:
+    def take(self, indices: np.ndarray) -> AttributeRows:
         """The sequences of these numbers, in this order."""
-        lengths = np.diff(self.starts)[which]
-        indptr, entries = gathered(self.indptr, stretches(self.starts[which], lengths))
+        lengths = np.diff(self.starts)[indices]
+        indptr, entries = gathered(self.indptr, stretches(self.starts[indices], lengths))
         values = self.values[entries] if self.values.size else self.values
         starts = np.concatenate([[0], np.cumsum(lengths)])
         return AttributeRows(starts, indptr, self.strings, self.ids[entries], values)
 
     def place(self, token: int) -> str:
-        """Where a token stands, in words."""
+        """Describes the position of a token, for messages."""
         return place(self.starts, token)
 
 
-def flattened(sequences: Any, what: str) -> tuple[np.ndarray, list[Any]]:
+def flattened(sequences: Any, unit: str) -> tuple[np.ndarray, list[Any]]:
     """``(starts, items)`` of a list of lists.
 
     >>> flattened([["a", "b"], ["c"]], "tokens")
     (array([0, 2, 3]), ['a', 'b', 'c'])
     """
     if isinstance(sequences, str | bytes | Mapping) or not isinstance(sequences, Iterable):
-        raise HopefearError(f"expected a list of lists of {what}, not {sequences!r:.60}")
+        raise HopefearError(f"expected a list of lists of {unit}, not {sequences!r:.60}")
     sequences = list(sequences)
     for i, sequence in enumerate(sequences):
         if isinstance(sequence, str | bytes | dict) or not hasattr(sequence, "__len__"):
-            raise HopefearError(f"sequence {i}: expected a list of {what}, not {sequence!r:.60}")
+            raise HopefearError(f"sequence {i}: expected a list of {unit}, not {sequence!r:.60}")
     return _offsets(map(len, sequences)), list(chain.from_iterable(sequences))
 
 
 def place(starts: np.ndarray, k: int) -> str:
-    """Where token k stands: the numbers i and j of X[i][j].
+    """Describes the position of token ``k`` by the indices i and j of X[i][j].
 
     >>> place(np.array([0, 2, 5]), 3)
     'sequence 1, token 1'
@@ -322,10 +322,10 @@ class AttributeFeatures:
         columns = self._table.find(rows.strings)
         indptr, indices, values = rows.indptr, columns[rows.ids], rows.values
         if (columns < 0).any():
-            known = indices >= 0
-            indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])[indptr]
-            indices = indices[known]
-            values = values[known] if values.size else values
+            is_known = indices >= 0
+            indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_known)])[indptr]
+            indices = indices[is_known]
+            values = values[is_known] if values.size else values
         last = np.full(self.size, -1, np.int64)
         if _repeats(indptr, indices, last):
             if not values.size:
@@ -339,8 +339,8 @@ class AttributeFeatures:
                     f"{rows.place(int(np.searchsorted(indptr, e, 'right')) - 1)}: the values of "
                     f"{self.name(indices[e])!r} add up to more than float32 holds"
                 )
-        none, nothing = np.empty(0, np.int32), np.empty(0, np.float32)
-        return Attributes(indptr, indices, values, np.zeros(1, np.int64), none, nothing)
+        none, no_values = np.empty(0, np.int32), np.empty(0, np.float32)
+        return Attributes(indptr, indices, values, np.zeros(1, np.int64), none, no_values)
 
     @property
     def size(self) -> int:

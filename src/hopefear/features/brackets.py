@@ -22,7 +22,7 @@ from hopefear.core.component import helper, kernel
 from hopefear.errors import HopefearError
 
 
-class TreeRows(NamedTuple):
+class BracketRows(NamedTuple):
     """The arrays a kernel sees; all read-only and contiguous.
 
     Tree t has the nodes ``starts[t] .. starts[t + 1] - 1``, in preorder: a node stands before its
@@ -40,20 +40,20 @@ class TreeRows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trees:
-    """Trees and the strings that their symbols stand for."""
+class BracketTrees:
+    """Trees, and the strings of their symbols."""
 
-    rows: TreeRows
+    rows: BracketRows
     symbols: Sequence[str]
 
     def __len__(self) -> int:
         return len(self.rows.starts) - 1
 
-    def compact(self) -> Trees:
+    def compact(self) -> BracketTrees:
         """The same trees with only the symbols they use, in the same order.
 
-        >>> rows = TreeRows(*map(np.array, ([0, 1], [5], [7], [-1], [1], [0], [1])))
-        >>> result = Trees(rows, list("abcdefgh")).compact()
+        >>> rows = BracketRows(*map(np.array, ([0, 1], [5], [7], [-1], [1], [0], [1])))
+        >>> result = BracketTrees(rows, list("abcdefgh")).compact()
         >>> result.symbols, result.rows.labels.tolist(), result.rows.words.tolist()
         (['f', 'h'], [0], [1])
         """
@@ -63,7 +63,9 @@ class Trees:
         numbers = np.cumsum(used, dtype=np.int32) - np.int32(1)
         numbers[-1] = -1
         symbols = [self.symbols[s] for s in np.flatnonzero(used).tolist()]
-        return Trees(rows._replace(labels=numbers[rows.labels], words=numbers[rows.words]), symbols)
+        return BracketTrees(
+            rows._replace(labels=numbers[rows.labels], words=numbers[rows.words]), symbols
+        )
 
 
 GOOD, NO_TREE, UNCLOSED, HOLLOW, CROWDED, MIXED, TRAILING, NOT_TEXT = range(8)
@@ -95,7 +97,7 @@ class Scanned(NamedTuple):
     begins: np.ndarray  # int32[nodes]
     ends: np.ndarray  # int32[nodes]
     codes: np.ndarray  # uint8[trees]: what is wrong, GOOD if nothing
-    places: np.ndarray  # int64[trees]: the byte at which it is
+    positions: np.ndarray  # int64[trees]: the byte at which it is
 
 
 def scan_trees(text: np.ndarray, offsets: np.ndarray) -> Scanned:
@@ -120,23 +122,23 @@ def scan_trees(text: np.ndarray, offsets: np.ndarray) -> Scanned:
     spans = np.empty((5, room), np.int64)
     nodes = np.empty((4, room), np.int32)
     starts = np.zeros(trees + 1, np.int64)
-    codes, places = np.zeros(trees, np.uint8), np.zeros(trees, np.int64)
-    tokens = _scan(text, offsets, starts, spans, nodes, codes, places)
+    codes, positions = np.zeros(trees, np.uint8), np.zeros(trees, np.int64)
+    tokens = _scan(text, offsets, starts, spans, nodes, codes, positions)
     size = int(starts[-1])
     labels, words = spans[:2, :size], spans[2:, :tokens]
-    return Scanned._make((starts, *labels, *words, *nodes[:, :size], codes, places))
+    return Scanned._make((starts, *labels, *words, *nodes[:, :size], codes, positions))
 
 
 @kernel
 def _scan(text, offsets, starts, spans, nodes, codes, places):
     size, tokens = 0, 0
     for t in range(len(offsets) - 1):
-        code, place, found, words = _scan_tree(
+        code, position, n_nodes, words = _scan_tree(
             text, offsets[t], offsets[t + 1], size, tokens, spans, nodes
         )
-        codes[t], places[t] = code, place
+        codes[t], places[t] = code, position
         if code == GOOD:
-            size += found
+            size += n_nodes
             tokens += words
         starts[t + 1] = size
     return tokens
@@ -145,7 +147,7 @@ def _scan(text, offsets, starts, spans, nodes, codes, places):
 @helper(inline=True)
 def _scan_tree(text, p, stop, first, first_token, spans, nodes):
     label_begins, label_ends, word_begins, word_ends, tags = spans
-    parents, nexts, begins, ends = nodes
+    parents, nexts, starts, ends = nodes
     size, tokens, node = 0, 0, -1  # node: the innermost open bracket
     p = _skip(text, p, stop)
     if p == stop or text[p] != _OPEN:
@@ -158,7 +160,7 @@ def _scan_tree(text, p, stop, first, first_token, spans, nodes):
             p = _word_end(text, begin, stop)
             new = first + size
             label_begins[new], label_ends[new] = begin, p
-            parents[new], begins[new] = node, tokens
+            parents[new], starts[new] = node, tokens
             node = size
             size += 1
             p = _skip(text, p, stop)
@@ -211,14 +213,14 @@ def _word_end(text, p, stop):
     return p
 
 
-def take_trees(trees: Trees, which: np.ndarray) -> Trees:
+def take_trees(trees: BracketTrees, indices: np.ndarray) -> BracketTrees:
     """Returns the trees of these numbers, in this order; symbols keep their numbers."""
-    starts, nodes = gathered(trees.rows.starts, which)
+    starts, nodes = gathered(trees.rows.starts, indices)
     arrays = map(frozen, (starts, *(array[nodes] for array in trees.rows[1:])))
-    return Trees(TreeRows(*arrays), trees.symbols)
+    return BracketTrees(BracketRows(*arrays), trees.symbols)
 
 
-def bracketed(trees: Trees, t: int) -> str:
+def bracketed(trees: BracketTrees, t: int) -> str:
     """Tree ``t`` in brackets on one line, as treebanks write it.
 
     Examples
@@ -248,7 +250,7 @@ def bracketed(trees: Trees, t: int) -> str:
     return "".join(pieces) + ")" * len(open_ends)
 
 
-def words_of(trees: Trees, t: int) -> list[str]:
+def words_of(trees: BracketTrees, t: int) -> list[str]:
     """The words under tree ``t``."""
     words = trees.rows.words[int(trees.rows.starts[t]) : int(trees.rows.starts[t + 1])]
     return [trees.symbols[word] for word in words[words >= 0].tolist()]
@@ -262,14 +264,14 @@ SAME = {"PRT": "ADVP"}
 MATCHED, GOLD, TEST, WHOLE, CROSSING, UNCROSSED, FEW, TAGS, WORDS, VALID, ERRORS, EMPTY = range(12)
 
 
-class _Roles(NamedTuple):
-    """What each symbol of a corpus stands for; symbols of two corpora share the numbers."""
+class _SymbolRoles(NamedTuple):
+    """Roles of the symbols of a corpus; symbols of two corpora share the numbers."""
 
     labels: np.ndarray  # int64[symbols]: number of the label of a bracket, -1 where none is scored
     tags: np.ndarray  # int64[symbols]: number of a tag, -1 where its word is deleted
 
 
-def bracket_counts(gold: Trees, trees: Trees, of: np.ndarray) -> np.ndarray:
+def bracket_counts(gold: BracketTrees, trees: BracketTrees, of: np.ndarray) -> np.ndarray:
     """Brackets of each tree that are in its gold tree, of the gold tree, and of the tree.
 
     Words whose *gold* tag is punctuation are deleted from both trees, so a parser that mistags a
@@ -295,20 +297,29 @@ def bracket_counts(gold: Trees, trees: Trees, of: np.ndarray) -> np.ndarray:
     [[2, 3, 3]]
     """
     of = _checked(gold, trees, of)
-    sizes, wanted = _lengths(trees), _lengths(gold)[of]
-    if (wrong := np.flatnonzero(sizes != wanted)).size:
+    sizes, gold_sizes = _lengths(trees), _lengths(gold)[of]
+    if (wrong := np.flatnonzero(sizes != gold_sizes)).size:
         t = int(wrong[0])
         raise HopefearError(
-            f"tree {t + 1} has {sizes[t]} words, its gold tree {wanted[t]}; brackets are matched "
-            "by position, so compare trees of the same words"
+            f"tree {t + 1} has {sizes[t]} words, its gold tree {gold_sizes[t]}; brackets are "
+            "matched by position, so compare trees of the same words"
         )
-    ours, theirs = _roles(gold, trees)
+    gold_roles, tree_roles = _roles(gold, trees)
     counts = np.zeros((len(trees), 3), np.int64)
-    _match(gold.rows, trees.rows, of, ours, theirs, _width(gold, trees), _room(gold, trees), counts)
+    _match(
+        gold.rows,
+        trees.rows,
+        of,
+        gold_roles,
+        tree_roles,
+        _width(gold, trees),
+        _room(gold, trees),
+        counts,
+    )
     return counts
 
 
-def evaluation_counts(gold: Trees, trees: Trees) -> np.ndarray:
+def evaluation_counts(gold: BracketTrees, trees: BracketTrees) -> np.ndarray:
     """Everything that EVALB prints, counted for each pair of trees ``[trees, 12]``.
 
     Each tree loses the words that its *own* tags call punctuation. A pair whose other words differ
@@ -319,19 +330,21 @@ def evaluation_counts(gold: Trees, trees: Trees) -> np.ndarray:
     words; pairs that are valid, errors, and empty.
     """
     of = _checked(gold, trees, np.arange(len(gold)))
-    ours, theirs = _roles(gold, trees)
-    known: dict[str, int] = {}
+    gold_roles, tree_roles = _roles(gold, trees)
+    number_of: dict[str, int] = {}
     words = [
-        np.fromiter((known.setdefault(s, len(known)) for s in part.symbols), np.int64)
+        np.fromiter((number_of.setdefault(s, len(number_of)) for s in part.symbols), np.int64)
         for part in (gold, trees)
     ]
     counts = np.zeros((len(trees), 12), np.int64)
     room, width = _room(gold, trees), _width(gold, trees)
-    _evaluate(gold.rows, trees.rows, of, ours, theirs, words[0], words[1], width, room, counts)
+    _evaluate(
+        gold.rows, trees.rows, of, gold_roles, tree_roles, words[0], words[1], width, room, counts
+    )
     return counts
 
 
-def _checked(gold: Trees, trees: Trees, of: np.ndarray) -> np.ndarray:
+def _checked(gold: BracketTrees, trees: BracketTrees, of: np.ndarray) -> np.ndarray:
     of = np.ascontiguousarray(of, np.int64)
     if len(of) != len(trees):
         raise HopefearError(f"{len(trees)} trees and {len(of)} gold trees; give each tree its own")
@@ -343,24 +356,24 @@ def _checked(gold: Trees, trees: Trees, of: np.ndarray) -> np.ndarray:
     return of
 
 
-def _lengths(trees: Trees) -> np.ndarray:
+def _lengths(trees: BracketTrees) -> np.ndarray:
     return trees.rows.ends[trees.rows.starts[:-1]]
 
 
-def _roles(*parts: Trees) -> list[_Roles]:
-    known: dict[str, int] = {}
+def _roles(*parts: BracketTrees) -> list[_SymbolRoles]:
+    number_of: dict[str, int] = {}
     rows = []
     for part in parts:
         size = len(part.symbols)
-        roles = _Roles(np.full(size, -1, np.int64), np.full(size, -1, np.int64))
+        roles = _SymbolRoles(np.full(size, -1, np.int64), np.full(size, -1, np.int64))
         for s in _distinct(part.rows.labels, size):
             name = part.symbols[s]
             if name in PUNCTUATION:
                 continue
-            roles.tags[s] = known.setdefault(SAME.get(name, name), len(known))
+            roles.tags[s] = number_of.setdefault(SAME.get(name, name), len(number_of))
             label = _bare(name)
             if label not in ROOTS and label not in PUNCTUATION:
-                roles.labels[s] = known.setdefault(SAME.get(label, label), len(known))
+                roles.labels[s] = number_of.setdefault(SAME.get(label, label), len(number_of))
         rows.append(roles)
     return rows
 
@@ -371,16 +384,16 @@ def _bare(label: str) -> str:
 
 
 def _distinct(numbers: np.ndarray, size: int) -> list[int]:
-    seen = np.zeros(size, bool)
-    seen[numbers] = True
-    return np.flatnonzero(seen).tolist()
+    is_used = np.zeros(size, bool)
+    is_used[numbers] = True
+    return np.flatnonzero(is_used).tolist()
 
 
-def _room(*parts: Trees) -> int:
+def _room(*parts: BracketTrees) -> int:
     return max(int(np.diff(part.rows.starts).max(initial=0)) for part in parts) + 1
 
 
-def _width(*parts: Trees) -> int:
+def _width(*parts: BracketTrees) -> int:
     width = max(int(part.rows.ends.max(initial=0)) for part in parts) + 1
     if width * width * sum(len(part.symbols) for part in parts) >= 2**62:
         raise HopefearError(f"a tree of {width - 1} words is too long to be scored")
@@ -389,7 +402,7 @@ def _width(*parts: Trees) -> int:
 
 @helper(inline=True)
 def _positions(rows, t, roles, positions):
-    """Where each token stands once those with deleted tags are gone; the number that is left."""
+    """Numbers tokens without those of deleted tags; returns how many remain."""
     left, token = 0, 0
     for node in range(rows.starts[t], rows.starts[t + 1]):
         if rows.words[node] >= 0:
@@ -442,59 +455,61 @@ def _crossing(a, m, b, n, width):
 
 
 @kernel
-def _match(gold, trees, of, ours, theirs, width, room, counts):
+def _match(gold, trees, of, gold_roles, tree_roles, width, room, counts):
     positions = np.empty(room, np.int64)
-    wanted, found = np.empty(room, np.int64), np.empty(room, np.int64)
+    gold_brackets, tree_brackets = np.empty(room, np.int64), np.empty(room, np.int64)
     before, m = -1, 0
     for t in range(len(of)):
         if of[t] != before:
             before = of[t]
-            _positions(gold, before, ours, positions)
-            m = _brackets(gold, before, ours, positions, width, wanted)
-        n = _brackets(trees, t, theirs, positions, width, found)
-        counts[t, MATCHED] = _shared(wanted, m, found, n)
+            _positions(gold, before, gold_roles, positions)
+            m = _brackets(gold, before, gold_roles, positions, width, gold_brackets)
+        n = _brackets(trees, t, tree_roles, positions, width, tree_brackets)
+        counts[t, MATCHED] = _shared(gold_brackets, m, tree_brackets, n)
         counts[t, GOLD] = m
         counts[t, TEST] = n
 
 
 @kernel
-def _evaluate(gold, trees, of, ours, theirs, our_words, their_words, width, room, counts):
-    positions, others = np.empty(room, np.int64), np.empty(room, np.int64)
-    wanted, found = np.empty(room, np.int64), np.empty(room, np.int64)
+def _evaluate(gold, trees, of, gold_roles, tree_roles, our_words, their_words, width, room, counts):
+    positions, tree_positions = np.empty(room, np.int64), np.empty(room, np.int64)
+    gold_brackets, tree_brackets = np.empty(room, np.int64), np.empty(room, np.int64)
     for t in range(len(of)):
         row = counts[t]
-        left = _positions(gold, of[t], ours, positions)
-        right = _positions(trees, t, theirs, others)
+        left = _positions(gold, of[t], gold_roles, positions)
+        right = _positions(trees, t, tree_roles, tree_positions)
         if right == 0:
             row[EMPTY] = 1
             continue
-        tags = _tags_right(gold, of[t], trees, t, ours, theirs, our_words, their_words)
+        tags = _tags_right(gold, of[t], trees, t, gold_roles, tree_roles, our_words, their_words)
         if left != right or tags < 0:
             row[ERRORS] = 1
             continue
-        m = _brackets(gold, of[t], ours, positions, width, wanted)
-        n = _brackets(trees, t, theirs, others, width, found)
-        row[MATCHED], row[GOLD], row[TEST] = _shared(wanted, m, found, n), m, n
+        m = _brackets(gold, of[t], gold_roles, positions, width, gold_brackets)
+        n = _brackets(trees, t, tree_roles, tree_positions, width, tree_brackets)
+        row[MATCHED], row[GOLD], row[TEST] = _shared(gold_brackets, m, tree_brackets, n), m, n
         row[WHOLE] = row[MATCHED] == m and m == n
-        row[CROSSING] = _crossing(wanted, m, found, n, width)
+        row[CROSSING] = _crossing(gold_brackets, m, tree_brackets, n, width)
         row[UNCROSSED], row[FEW] = row[CROSSING] == 0, row[CROSSING] <= 2
         row[TAGS], row[WORDS], row[VALID] = tags, left, 1
 
 
 @helper(inline=True)
-def _tags_right(gold, g, trees, t, ours, theirs, our_words, their_words):
+def _tags_right(gold, g, trees, t, gold_roles, tree_roles, our_words, their_words):
     """Words with the gold tag among those left; -1 where the words differ."""
     right = 0
     j = trees.starts[t]
     for i in range(gold.starts[g], gold.starts[g + 1]):
-        if gold.words[i] < 0 or ours.tags[gold.labels[i]] < 0:
+        if gold.words[i] < 0 or gold_roles.tags[gold.labels[i]] < 0:
             continue
-        while j < trees.starts[t + 1] and (trees.words[j] < 0 or theirs.tags[trees.labels[j]] < 0):
+        while j < trees.starts[t + 1] and (
+            trees.words[j] < 0 or tree_roles.tags[trees.labels[j]] < 0
+        ):
             j += 1
         if j == trees.starts[t + 1]:
             return -1
         if our_words[gold.words[i]] != their_words[trees.words[j]]:
             return -1
-        right += ours.tags[gold.labels[i]] == theirs.tags[trees.labels[j]]
+        right += gold_roles.tags[gold.labels[i]] == tree_roles.tags[trees.labels[j]]
         j += 1
     return right

@@ -48,7 +48,7 @@ class FeatureMap(Protocol):
         ...
 
     def ids(self, columns: np.ndarray) -> np.ndarray:
-        """Ids (int64) that stand for columns when they are written to a file of numbers."""
+        """Returns ids (int64) of columns, as files of numbers have them."""
         ...
 
     def to_header(self) -> dict[str, Any]: ...
@@ -101,8 +101,8 @@ class IdentityFeatures:
     def columns(self, ids: np.ndarray) -> np.ndarray:
         if len(ids) and ids.min() >= 0 and ids.max() < self._size:
             return ids.astype(np.int32)
-        known = (ids >= 0) & (ids < self._size)
-        return np.where(known, ids, -1).astype(np.int32)
+        is_known = (ids >= 0) & (ids < self._size)
+        return np.where(is_known, ids, -1).astype(np.int32)
 
     def ids(self, columns: np.ndarray) -> np.ndarray:
         return columns.astype(np.int64)
@@ -207,7 +207,7 @@ class NamedFeatures:
 
     def __init__(self, names: Sequence[str] | Strings) -> None:
         self._names = names if isinstance(names, Strings) else Strings.pack(names)
-        self._places: dict[str, int] | None = None
+        self._index_of: dict[str, int] | None = None
 
     @property
     def size(self) -> int:
@@ -221,10 +221,10 @@ class NamedFeatures:
 
     def find(self, names: Iterable[str]) -> np.ndarray:
         """Columns (int32) of names, -1 where unknown."""
-        if self._places is None:
-            self._places = {self._names.get(i): i for i in range(self.size)}
-        places = self._places
-        return np.array([places.get(name, -1) for name in names], np.int32)
+        if self._index_of is None:
+            self._index_of = {self._names.get(i): i for i in range(self.size)}
+        index_of = self._index_of
+        return np.array([index_of.get(name, -1) for name in names], np.int32)
 
     def columns(self, ids: np.ndarray) -> np.ndarray:
         raise HopefearError(
@@ -255,7 +255,7 @@ class NamedFeatures:
 
 @kernel
 def _find(table, ids):
-    places = np.empty(len(ids), np.int32)
+    indices = np.empty(len(ids), np.int32)
     for i in range(len(ids)):
         low, high = 0, len(table)
         while low < high:
@@ -264,5 +264,5 @@ def _find(table, ids):
                 low = middle + 1
             else:
                 high = middle
-        places[i] = low if low < len(table) and table[low] == ids[i] else -1
-    return places
+        indices[i] = low if low < len(table) and table[low] == ids[i] else -1
+    return indices

@@ -41,18 +41,18 @@ WHOLE: Mapping[str, Any] = {"ngrams": 2, "chars": (2, 5), "marks": True, "values
 PLAIN: Mapping[str, Any] = {"ngrams": 1, "chars": None, "marks": False, "values": "counts"}
 
 
-def settled(options: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+def settled(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The options, with what is usual in place of ``"auto"``.
 
     >>> settled({"ngrams": "auto", "marks": False}, WHOLE)
     {'ngrams': 2, 'marks': False}
     """
-    auto = {name for name, value in options.items() if name in usual and value == "auto"}
-    return {**options, **{name: usual[name] for name in auto}}
+    auto = {name for name, value in options.items() if name in defaults and value == "auto"}
+    return {**options, **{name: defaults[name] for name in auto}}
 
 
 class Grams(NamedTuple):
-    """Which n-grams of a text are counted.
+    """Selection of the n-grams of a text.
 
     Parameters
     ----------
@@ -89,25 +89,25 @@ class Grams(NamedTuple):
 
     def as_parameters(self) -> dict[str, Any]:
         """The same by the names that readers and estimators have for it."""
-        own = self._asdict()
-        return {"ngrams": own.pop("order"), **own}
+        fields = self._asdict()
+        return {"ngrams": fields.pop("order"), **fields}
 
     def to_header(self) -> dict[str, Any]:
-        usual = Grams()
+        defaults = Grams()
         header: dict[str, Any] = {"order": self.order}
-        if self.chars != usual.chars:
+        if self.chars != defaults.chars:
             header["chars"] = list(self.chars or ())
-        if self.lowercase != usual.lowercase:
+        if self.lowercase != defaults.lowercase:
             header["lowercase"] = self.lowercase
-        if self.marks != usual.marks:
+        if self.marks != defaults.marks:
             header["marks"] = self.marks
         return header
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any]) -> Grams:
-        chars, usual = header.get("chars"), cls()
-        lowercase = header.get("lowercase", usual.lowercase)
-        marks = header.get("marks", usual.marks)
+        chars, defaults = header.get("chars"), cls()
+        lowercase = header.get("lowercase", defaults.lowercase)
+        marks = header.get("marks", defaults.marks)
         for name, flag in (("lowercase", lowercase), ("marks", marks)):
             if not isinstance(flag, bool):
                 raise ModelError(
@@ -124,7 +124,7 @@ class Grams(NamedTuple):
 
 
 def char_name(text: str) -> str:
-    """How an n-gram of characters is called; the edge of a word is a dot.
+    """Returns the name of an n-gram of characters; the edge of a word is a dot.
 
     >>> char_name(" goo")
     'c=·goo'
@@ -300,10 +300,10 @@ def ngrams_from_tables(
     char_column, char_texts, _, _ = _kept(chars, min_count)
     char_column[char_column >= 0] += parent.size
     ignored = []
-    for tables, places in ((words, column), (chars, char_column)):
-        often = np.flatnonzero(tables.seen[1 : 2 * len(places) : 2] > most)
-        ignored.append(places[often])
-        places[often] = -1
+    for tables, columns in ((words, column), (chars, char_column)):
+        often = np.flatnonzero(tables.seen[1 : 2 * len(columns) : 2] > most)
+        ignored.append(columns[often])
+        columns[often] = -1
     several = np.concatenate(ignored)
     features = NGramFeatures(grams, tokens, parent, token, char_texts, several[several >= 0])
     return features, column, char_column
@@ -338,19 +338,19 @@ class NameSample(NamedTuple):
         """Columns in rising order, and their names."""
         n = int(self.used[0])
         order = np.argsort(self.columns[:n])
-        begins, sizes = self.offsets[:n][order], np.diff(self.offsets[: n + 1])[order]
+        starts, sizes = self.offsets[:n][order], np.diff(self.offsets[: n + 1])[order]
         offsets = np.zeros(n + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
-        places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], sizes)
-        return self.columns[:n][order], Strings(frozen(self.text[places]), frozen(offsets))
+        bytes_sorted = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+        return self.columns[:n][order], Strings(frozen(self.text[bytes_sorted]), frozen(offsets))
 
 
-def empty_names(most: int) -> NameSample:
-    """Room for so many names."""
+def empty_names(max_names: int) -> NameSample:
+    """Allocates a sample of ``max_names`` names."""
     return NameSample(
-        np.zeros(most, np.int32),
-        np.zeros(most + 1, np.int64),
-        np.zeros(_BYTES_PER_NAME * most, np.uint8),
+        np.zeros(max_names, np.int32),
+        np.zeros(max_names + 1, np.int64),
+        np.zeros(_BYTES_PER_NAME * max_names, np.uint8),
         np.zeros(1, np.int64),
     )
 
@@ -396,8 +396,8 @@ class HashedFeatures:
         if not least <= bits <= MAX_BITS:
             raise HopefearError(f"hash_bits must be {least} to {MAX_BITS}, not {bits}")
         self.bits, self.collisions = bits, collisions
-        known = np.zeros(0, np.int32) if columns is None else columns
-        self._columns = frozen(np.asarray(known, np.int32))
+        named_columns = np.zeros(0, np.int32) if columns is None else columns
+        self._columns = frozen(np.asarray(named_columns, np.int32))
         self._names = Strings.pack([]) if names is None else names
 
     @property
@@ -420,9 +420,9 @@ class HashedFeatures:
 
     def name(self, column: int) -> str:
         column = column_in_range(column, self.size)
-        place = int(np.searchsorted(self._columns, column))
-        if place < len(self._columns) and self._columns[place] == column:
-            name = self._names.get(place)
+        index = int(np.searchsorted(self._columns, column))
+        if index < len(self._columns) and self._columns[index] == column:
+            name = self._names.get(index)
             return name if column < self.split else char_name(name)
         return f"#{column}"
 
@@ -439,12 +439,12 @@ class HashedFeatures:
         return columns.astype(np.int64) + 1
 
     def to_header(self) -> dict[str, Any]:
-        known = self.collisions == self.collisions
+        is_measured = self.collisions == self.collisions
         return {
             "kind": self.kind,
             **self.grams.to_header(),
             "bits": self.bits,
-            "collisions": self.collisions if known else None,
+            "collisions": self.collisions if is_measured else None,
         }
 
     def arrays(self) -> dict[str, np.ndarray]:

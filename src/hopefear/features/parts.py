@@ -14,6 +14,7 @@ from hopefear.features.ngrams import HashedFeatures, NGramFeatures
 if TYPE_CHECKING:
     from hopefear.features.attributes import AttributeFeatures
     from hopefear.features.lists.list_features import ListFeatures
+    from hopefear.features.segments import SegmentFeatures
     from hopefear.features.templates import TemplateFeatures
     from hopefear.features.token_ids import TokenIds
 
@@ -36,19 +37,20 @@ def from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> F
     >>> from_parts({"kind": "identity", "size": 3, "named": False}, {}).name(2)
     '2'
     """
-    known = (IdentityFeatures, TableFeatures, NamedFeatures, NGramFeatures, HashedFeatures)
-    return _kind(header, known).from_parts(header, arrays)
+    kinds = (IdentityFeatures, TableFeatures, NamedFeatures, NGramFeatures, HashedFeatures)
+    return _kind(header, kinds).from_parts(header, arrays)
 
 
 def token_features_from_parts(
     header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> AttributeFeatures | TemplateFeatures | TokenIds:
+) -> AttributeFeatures | TemplateFeatures | TokenIds | SegmentFeatures:
     """As :func:`from_parts`, for maps of tokens."""
     from hopefear.features.attributes import AttributeFeatures
+    from hopefear.features.segments import SegmentFeatures
     from hopefear.features.templates import TemplateFeatures
     from hopefear.features.token_ids import TokenIds
 
-    kinds = (AttributeFeatures, TemplateFeatures, TokenIds)
+    kinds = (AttributeFeatures, TemplateFeatures, TokenIds, SegmentFeatures)
     return _kind(header, kinds).from_parts(header, arrays)
 
 

@@ -42,7 +42,7 @@ def shape_of(word: str) -> str:
 
 @dataclass(frozen=True)
 class TokenIdSettings:
-    """How :class:`TokenIds` are made of training text.
+    """Settings from which :class:`TokenIds` is made on training text.
 
     Parameters
     ----------
@@ -111,13 +111,13 @@ class TokenIdSettings:
         for text, n in zip(column.strings, counts, strict=True):
             if n:
                 number[_folded(text, self.lower)] += n
-        seen = [word for word, n in number.items() if n >= min_count]
-        known = dict.fromkeys(seen)
+        frequent = [word for word, n in number.items() if n >= min_count]
+        vocabulary = dict.fromkeys(frequent)
         if self.vectors is not None and self.unseen:
-            known |= dict.fromkeys(_folded(word, self.lower) for word in self.vectors.words)
+            vocabulary |= dict.fromkeys(_folded(word, self.lower) for word in self.vectors.words)
         present = [text for text, n in zip(column.strings, counts, strict=True) if n]
         tables = {
-            "word": list(known),
+            "word": list(vocabulary),
             "shape": list(dict.fromkeys(map(shape_of, present))),
             **{
                 name: [sentences.columns[name].strings[i] for i in _present(sentences, name)]
@@ -139,7 +139,7 @@ class TokenIdSettings:
                     f"{templates.templates.source} has templates of label pairs, whose scores a "
                     "network cannot take in; leave them out of a wide network"
                 )
-        features = TokenIds(tuple(columns), tables, self.lower, len(seen), templates)
+        features = TokenIds(tuple(columns), tables, self.lower, len(frequent), templates)
         features.vectors = self.vectors
         return features, features.encode(sentences, sparse)
 
@@ -199,8 +199,8 @@ class TokenIds:
     @property
     def needs(self) -> tuple[str, ...]:
         """Columns that sentences must have."""
-        more = () if self.sparse is None else self.sparse.needs
-        return tuple(dict.fromkeys((*self.columns, *more)))
+        sparse_needs = () if self.sparse is None else self.sparse.needs
+        return tuple(dict.fromkeys((*self.columns, *sparse_needs)))
 
     @cached_property
     def known_words(self) -> frozenset[str]:
@@ -226,10 +226,10 @@ class TokenIds:
         for name in self.columns[1:]:
             column = sentences.columns[name]
             columns.append(self._looked_up(name, column.strings)[column.ids])
-        first, known = self.families["character"].start, numbers["character"]
-        spelled = [[known.get(c, 0) + first for c in _cut(text)] for text in texts]
-        ends = np.concatenate([[0], np.cumsum([len(one) for one in spelled])]).astype(np.int64)
-        letters = np.array([number for one in spelled for number in one], np.int32)
+        first, code_of = self.families["character"].start, numbers["character"]
+        spelled = [[code_of.get(c, 0) + first for c in _cut(text)] for text in texts]
+        ends = np.concatenate([[0], np.cumsum([len(codes) for codes in spelled])]).astype(np.int64)
+        letters = np.array([number for codes in spelled for number in codes], np.int32)
         indptr, where = gathered(ends, np.asarray(words.ids, np.int64))
         parts = [
             (np.full(n, len(columns)), np.stack(columns, axis=1).ravel()),
@@ -246,20 +246,20 @@ class TokenIds:
         counts = np.stack([count for count, _ in parts], axis=1)
         ends = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
         out = np.empty(int(ends[-1]), np.int32)
-        begins = ends[:-1]
+        starts = ends[:-1]
         for count, values in parts:
             inside = np.arange(len(values)) - np.repeat(np.cumsum(count) - count, count)
-            out[np.repeat(begins, count) + inside] = values
-            begins = begins + count
-        nothing, none = np.empty(0, np.float32), np.empty(0, np.int32)
-        return Attributes(ends, out, nothing, np.zeros(1, np.int64), none, nothing)
+            out[np.repeat(starts, count) + inside] = values
+            starts = starts + count
+        no_values, none = np.empty(0, np.float32), np.empty(0, np.int32)
+        return Attributes(ends, out, no_values, np.zeros(1, np.int64), none, no_values)
 
     def _looked_up(self, family: str, texts: Iterable[str]) -> np.ndarray:
-        known, first = self._numbers[family], self.families[family].start
-        return np.array([known.get(text, 0) + first for text in texts], np.int32)
+        code_of, first = self._numbers[family], self.families[family].start
+        return np.array([code_of.get(text, 0) + first for text in texts], np.int32)
 
     def name(self, column: int) -> str:
-        """What a number stands for."""
+        """Returns the name of a column."""
         column = column_in_range(column, self.size)
         for family, numbers in self.families.items():
             if column in numbers:
@@ -270,7 +270,7 @@ class TokenIds:
         raise AssertionError  # families have all numbers
 
     def to_header(self) -> dict[str, Any]:
-        """What the header of a model file says."""
+        """Returns the fields of a model file's header."""
         return {
             "kind": self.kind,
             "columns": list(self.columns),
@@ -281,7 +281,7 @@ class TokenIds:
         }
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What else a model file holds."""
+        """Returns the arrays of a model file."""
         arrays: dict[str, np.ndarray] = {}
         for i, strings in enumerate(self.tables.values()):
             arrays |= Strings.pack(strings).arrays(f"table{i}")
@@ -303,12 +303,14 @@ class TokenIds:
             for name, array in arrays.items()
             if name.startswith("sparse.")
         }
-        own = {name: array for name, array in arrays.items() if not name.startswith("sparse.")}
+        dense_arrays = {
+            name: array for name, array in arrays.items() if not name.startswith("sparse.")
+        }
         parts = [f"table{i}_{part}" for i in range(len(families)) for part in ("text", "offsets")]
-        only_these(own, tuple(parts))
+        only_these(dense_arrays, tuple(parts))
         tables = {}
         for i, name in enumerate(families):
-            strings = Strings.from_parts(own, f"table{i}")
+            strings = Strings.from_parts(dense_arrays, f"table{i}")
             tables[name] = [strings.get(k) for k in range(strings.size)]
             if len(set(tables[name])) < strings.size:
                 raise ModelError(f"feature map: something is twice in the table of {name!r:.60}")
@@ -322,7 +324,7 @@ class TokenIds:
 
 
 def usual_columns(columns: Mapping[str, Any]) -> tuple[str, ...]:
-    """Columns that a network reads unless told: words, and parts of speech that are called pos.
+    """Returns the default columns of a network: words, and parts of speech in columns named pos.
 
     >>> usual_columns({"word": 0, "pos": 0, "label": 0}), usual_columns({"token": 0, "label": 0})
     (('word', 'pos'), ('token',))

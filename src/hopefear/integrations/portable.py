@@ -21,9 +21,9 @@ from hopefear.features.templates.spec import (
     ON_BOTH,
     ON_EDGES,
     ON_LABELS,
-    Source,
+    StringSource,
+    StringView,
     Template,
-    View,
 )
 from hopefear.features.templates.string_features import PATTERNS, SHAPE_CLASSES, TEXT_CLASSES, seen
 from hopefear.structures.lattice import padded_width
@@ -101,10 +101,10 @@ def _classifier(model: Any) -> dict[str, Any]:
         chars = []
     ignored = set(getattr(features, "ignored", np.empty(0, int)).tolist())
     # Columns without weights count for the length of a row, where rows are divided by it.
-    for key, some, first in (("words", names, 0), ("chars", chars, split)):
+    for key, grams, first in (("words", names, 0), ("chars", chars, split)):
         document[key] = {
             name: [*_numbers(weights[j]), *([] if scale is None else [scale[j]])]
-            for j, name in enumerate(some, first)
+            for j, name in enumerate(grams, first)
             if j not in ignored and (model.transform["norm"] == "l2" or weights[j].any())
         }
     return document
@@ -139,20 +139,22 @@ def _tagger(model: Any) -> dict[str, Any]:
 
 def _table(model: Any, start: int, shape: tuple[int, ...]) -> list[tuple[Any, ...]]:
     """Places and values of the weights of a table that are not 0."""
-    places, weights = model.predictor.block(start, shape)
-    return list(zip(*(place.tolist() for place in places), _numbers(weights), strict=True))
+    indices, weights = model.predictor.block(start, shape)
+    return list(zip(*(axis.tolist() for axis in indices), _numbers(weights), strict=True))
 
 
 class _Spelling:
-    """How attributes of a tagger are made of its tokens."""
+    """Templates of a tagger, from which its attributes are made."""
 
     def __init__(self, features: Any) -> None:
         self.features = features
         if features.kind not in ("templates", "attributes"):
             raise HopefearError(f"features of the kind {features.kind} are not exported")
         self.templates = features.templates.templates if features.kind == "templates" else ()
-        self.lexicons: dict[Source, str] = {}
-        for template, term in ((each, term) for each in self.templates for term in each.terms):
+        self.lexicons: dict[StringSource, str] = {}
+        for template, term in (
+            (candidate, term) for candidate in self.templates for term in candidate.terms
+        ):
             if any(view.name in PATTERNS for view in term.views):
                 raise HopefearError(
                     f"template {template.text!r}: patterns of Wapiti's are not exported; write a "
@@ -169,7 +171,7 @@ class _Spelling:
         return SEPARATOR.join([self._id(template, edges), *strings])
 
     def document(self) -> dict[str, Any]:
-        """Templates, in terms of columns and of lexicons, which make columns of their own."""
+        """Returns templates in terms of columns and of lexicons, which are columns of their own."""
         if not self.templates:
             return {"padding": False, "lexicons": {}, "templates": []}
         entries = self.features.templates.lexicons
@@ -211,28 +213,30 @@ class _Spelling:
         }
 
 
-def _views(views: Sequence[View]) -> list[list[Any]]:
-    """Views by name; classes of words are patterns, so that nobody need know them."""
+def _views(views: Sequence[StringView]) -> list[list[Any]]:
+    """Returns views by name; classes of words become patterns, which any program can read."""
     patterns = {name: ["shape", text] for name, text in SHAPE_CLASSES.items()}
     patterns |= {name: ["", text] for name, text in TEXT_CLASSES.items()}
-    told: dict[str, Callable[..., list[list[str]]]] = {
+    patterns_of: dict[str, Callable[..., list[list[str]]]] = {
         "classes": lambda: [[name, *pattern] for name, pattern in patterns.items()],
         "is": lambda name: [["yes", *patterns[name]]],
     }
     return [
-        ["match", told[view.name](*view.args)] if view.name in told else [view.name, *view.args]
+        ["match", patterns_of[view.name](*view.args)]
+        if view.name in patterns_of
+        else [view.name, *view.args]
         for view in views
     ]
 
 
-def _entries(entries: Sequence[str], views: tuple[View, ...]) -> list[list[str]]:
+def _entries(entries: Sequence[str], views: tuple[StringView, ...]) -> list[list[str]]:
     """Entries of a lexicon as the views of its column leave them."""
     phrases = [[seen(word, views) for word in entry.split()] for entry in entries]
     return [[word[0] for word in phrase] for phrase in phrases if phrase and all(phrase)]
 
 
 def _numbers(values: Any) -> list[float]:
-    """Numbers in as few digits as tell them apart from all others of 32 bits."""
+    """Returns numbers in the fewest digits that are exact in 32 bits."""
     return [float(str(value)) for value in np.asarray(values, np.float32)]
 
 

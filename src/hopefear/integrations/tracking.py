@@ -48,7 +48,7 @@ def replay(
 
 
 def check_tracker(to: str) -> None:
-    """HopefearError for a tracker that nobody knows, or whose package is not there."""
+    """Raises HopefearError for an unknown tracker, or one whose package is missing."""
     from importlib.util import find_spec
 
     if to not in _PACKAGES:
@@ -61,7 +61,7 @@ def check_tracker(to: str) -> None:
 
 
 def numbers_of(event: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """All numbers of an event, by name; what stands inside something has its name before it.
+    """Yields all numbers of an event, by name; nested ones have the outer name before them.
 
     >>> dict(numbers_of({"loss": 0.5, "dev": {"f1": 90}, "note": "x", "nnz": None}))
     {'loss': 0.5, 'dev/f1': 90.0}
@@ -107,8 +107,10 @@ def _to_mlflow(run: Run, folder: Path) -> None:
 
     client = MlflowClient(tracking_uri=f"sqlite:///{(folder / 'mlflow.db').resolve()}")
     experiment = client.get_experiment_by_name("hopefear")
-    place = (folder / "artifacts").resolve().as_uri()
-    number = experiment.experiment_id if experiment else client.create_experiment("hopefear", place)
+    location = (folder / "artifacts").resolve().as_uri()
+    number = (
+        experiment.experiment_id if experiment else client.create_experiment("hopefear", location)
+    )
     entry = client.create_run(number, run_name=run.name).info.run_id
     params = [Param(name, value[:500]) for name, value in _settings(run.settings).items()]
     for start in range(0, len(params), _BATCH):

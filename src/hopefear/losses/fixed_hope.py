@@ -46,9 +46,8 @@ class FixedHope(NamedTuple):
         z, price = structure.seek(x, work.theta, self.cost, 1.0, work.y)
         up, better = structure.lead(x, work.theta, hope), structure.charge(x, self.cost, hope)
         work.loss[0] = importance * max(0.0, price - z + better + up)
-        structure.clear(x, work.mu)
-        structure.pull(x, work.y, importance, work.mu)
-        structure.pull(x, hope, -importance, work.mu)
-        work.gap[0] = structure.violation(x, work.theta, work.y)
+        structure.add_difference(x, work.y, importance, work.mu, True)
+        structure.add_difference(x, hope, -importance, work.mu, False)
+        work.gap[0] = structure.margin(x, work.theta, work.y, False)
         # A hope that is feared most of all has a cost, though no direction leads away from it.
         return 1 if importance > 0.0 else 0

@@ -68,11 +68,10 @@ class HopeFear(NamedTuple):
             down = structure.lead(x, theta, work.y)
             worse = structure.charge(x, self.cost, work.y)
         work.loss[0] = importance * max(0.0, worse - better - (down - up))
-        structure.clear(x, work.mu)
-        structure.pull(x, work.y, importance, work.mu)
+        structure.add_difference(x, work.y, importance, work.mu, True)
         if self.toward == HOPE:
-            structure.pull(x, hoped, -importance, work.mu)
-        work.gap[0] = structure.violation(x, theta, work.y)
+            structure.add_difference(x, hoped, -importance, work.mu, False)
+        work.gap[0] = structure.margin(x, theta, work.y, False)
         return 1 if work.loss[0] > 0.0 else 0
 
 

@@ -48,12 +48,12 @@ class Log(NamedTuple):
 
     def subgradient(self, structure, x, work):
         coef = self.force * np.float64(x.data.weights[x.i])
-        value = structure.expect(x, work.theta, coef, work.mu)
+        value, wins = structure.kl_and_gradient(x, work.theta, None, 1.0, coef, work.mu)
         work.loss[0] = coef * value
-        if structure.settles(value):
+        if wins:
             work.gap[0] = 1.0
         elif math.isfinite(value):
-            work.gap[0] = structure.violation(x, work.theta, work.y)
+            work.gap[0] = structure.margin(x, work.theta, work.y, False)
         else:
             work.gap[0] = value
         return 1 if coef > 0.0 else 0

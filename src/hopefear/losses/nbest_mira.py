@@ -78,13 +78,13 @@ class NBestMIRA(NamedTuple):
         programme, importance = work.pad, np.float64(x.data.weights[x.i])
         alpha, short, products = programme.alpha, programme.short, programme.products
         if self.augmented:
-            count = structure.candidates(x, work.theta, self.cost, self.n, 0.0)
+            count = structure.k_best(x, work.theta, self.cost, 0.0, work.outputs)
         else:
-            count = structure.candidates(x, work.theta, None, self.n, 0.0)
+            count = structure.k_best(x, work.theta, None, 0.0, work.outputs)
         worst, wins = 0.0, False
         work.gap[0] = -1.0
         for k in range(count):
-            y = structure.candidate(x, work.theta, k)
+            y = work.outputs[k]
             z = structure.lead(x, work.theta, y)
             price = structure.charge(x, self.cost, y)
             short[k] = (math.sqrt(price) if self.root else price) - z
@@ -95,20 +95,19 @@ class NBestMIRA(NamedTuple):
             elif k == 1 and wins and z > 0.0:
                 work.gap[0] = z
         if self.augmented and not wins:  # what is feared most need not be what is predicted
-            work.gap[0] = structure.violation(x, work.theta, work.y)
+            work.gap[0] = structure.margin(x, work.theta, work.y, False)
         work.loss[0] = importance * worst
         if importance == 0.0 or (worst <= 0.0 and not self.sequential):
             return 0
-        structure.gram(x, work.theta, count, work.mu, products)
+        structure.gram_matrix(x, work.outputs, count, work.mu, products)
         if self.sequential:
             solve(products, short, alpha, count, math.inf, -math.inf, 1)
         else:
             solve(products, short, alpha, count, self.C * importance, 0.0, self.rounds)
-        structure.clear(x, work.mu)
         moves = 0
         for k in range(count):
             if alpha[k] != 0.0:
-                structure.pull(x, structure.candidate(x, work.theta, k), alpha[k], work.mu)
+                structure.add_difference(x, work.outputs[k], alpha[k], work.mu, moves == 0)
                 moves = 1
         return moves
 

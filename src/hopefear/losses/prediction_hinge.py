@@ -42,7 +42,7 @@ class PredictionHinge(NamedTuple):
 
     def subgradient(self, structure, x, work):
         importance = np.float64(x.data.weights[x.i])
-        z = structure.violation(x, work.theta, work.y)
+        z = structure.margin(x, work.theta, work.y, False)
         work.gap[0] = z
         work.loss[0] = 0.0
         if z > 0.0 or importance == 0.0:
@@ -51,5 +51,5 @@ class PredictionHinge(NamedTuple):
         if self.root:
             price = math.sqrt(price)
         work.loss[0] = importance * (price - z)
-        structure.contrast(x, work.y, importance, work.mu)
+        structure.add_difference(x, work.y, importance, work.mu, True)
         return 1

@@ -44,11 +44,10 @@ class Ramp(NamedTuple):
         z, price = structure.seek(x, work.theta, self.cost, 1.0, work.y)
         up, better = structure.seek(x, work.theta, self.cost, -1.0, hoped)
         work.loss[0] = importance * (price - z + better + up)
-        structure.clear(x, work.mu)
-        structure.pull(x, work.y, importance, work.mu)
-        structure.pull(x, hoped, -importance, work.mu)
+        structure.add_difference(x, work.y, importance, work.mu, True)
+        structure.add_difference(x, hoped, -importance, work.mu, False)
         one = True  # the same output is hoped for and feared: there is nowhere to go
         for t in range(structure.places(x)):
             one = one and work.y[t] == hoped[t]
-        work.gap[0] = structure.violation(x, work.theta, work.y)
+        work.gap[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if work.loss[0] > 0.0 and not one else 0

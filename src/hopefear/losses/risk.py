@@ -61,5 +61,5 @@ class Risk(NamedTuple):
         importance = np.float64(x.data.weights[x.i])
         risk = structure.expect_cost(x, work.theta, self.cost, self.sharp, importance, work.mu)
         work.loss[0] = importance * risk
-        work.gap[0] = structure.violation(x, work.theta, work.y)
+        work.gap[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if importance > 0.0 else 0

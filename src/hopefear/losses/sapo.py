@@ -62,14 +62,14 @@ class SAPO(NamedTuple):
 
     def subgradient(self, structure, x, work):
         share, importance = work.pad, np.float64(x.data.weights[x.i])
-        count = structure.candidates(x, work.theta, None, self.n, self.ratio)
+        count = structure.k_best(x, work.theta, None, self.ratio, work.outputs)
         if count == 0:  # a beam that found nothing allowed
             work.gap[0], work.loss[0] = -1.0, 0.0
             return 0
         for k in range(count):
-            share[k] = -structure.lead(x, work.theta, structure.candidate(x, work.theta, k))
+            share[k] = -structure.lead(x, work.theta, work.outputs[k])
         first, total = share[0], 0.0
-        wins = structure.right(x, structure.candidate(x, work.theta, 0))
+        wins = structure.right(x, work.outputs[0])
         work.gap[0] = 0.0 if first < 0.0 else -first  # but for rounding the first is the best
         if wins:
             work.gap[0] = -share[1] if count > 1 and share[1] < 0.0 else 1.0
@@ -79,8 +79,7 @@ class SAPO(NamedTuple):
         work.loss[0] = importance * (first + math.log(total))
         if importance == 0.0 or (wins and count == 1):
             return 0
-        structure.clear(x, work.mu)
         for k in range(count):
-            y = structure.candidate(x, work.theta, k)
-            structure.pull(x, y, importance * share[k] / total, work.mu)
+            coef = importance * share[k] / total
+            structure.add_difference(x, work.outputs[k], coef, work.mu, k == 0)
         return 1

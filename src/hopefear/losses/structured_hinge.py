@@ -44,7 +44,7 @@ class StructuredHinge(NamedTuple):
         if work.loss[0] <= 0.0 and price > 0.0:
             work.gap[0] = 1.0
             return 0
-        structure.contrast(x, work.y, importance, work.mu)
+        structure.add_difference(x, work.y, importance, work.mu, True)
         if z > 0.0:  # what is feared loses; what is predicted may still be wrong
-            work.gap[0] = structure.violation(x, work.theta, work.y)
+            work.gap[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if importance > 0.0 else 0

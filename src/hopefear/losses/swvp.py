@@ -90,7 +90,7 @@ class Argmax(NamedTuple):
     unused: int = 0
 
     def guess(self, structure, x, work):
-        z = structure.violation(x, work.theta, work.y)
+        z = structure.margin(x, work.theta, work.y, False)
         return z, z <= 0.0
 
 
@@ -101,9 +101,9 @@ class Search(NamedTuple):
     unused: int = 0
 
     def guess(self, structure, x, work):
-        if structure.candidates(x, work.theta, None, 1, 0.0) == 0:
+        if structure.k_best(x, work.theta, None, 0.0, work.outputs[:1]) == 0:
             return 1.0, False
-        path = structure.candidate(x, work.theta, 0)
+        path = work.outputs[0]
         for t in range(structure.places(x)):
             work.y[t] = path[t]
         if structure.right(x, work.y):
@@ -251,13 +251,15 @@ class SWVP(NamedTuple):
             found.first[0], found.last[0], found.gamma[0] = 0, places - 1, 1.0
             count = 1
         found.counts[USED] = count
-        structure.clear(x, work.mu)
+        moves = 0
         for k in range(count):
             if found.gamma[k] > 0.0:
                 take(self, structure, x, found, k, places)
                 structure.mix(x, work.y, found.taken, found.mixture)
-                structure.pull(x, found.mixture, importance * found.gamma[k], work.mu)
-        return 1
+                coef = importance * found.gamma[k]
+                structure.add_difference(x, found.mixture, coef, work.mu, moves == 0)
+                moves = 1
+        return moves
 
 
 SWVP.choices = {  # type: ignore[attr-defined]

@@ -54,7 +54,9 @@ class WeightedLog(NamedTuple):
 
     def subgradient(self, structure, x, work):
         importance = np.float64(x.data.weights[x.i])
-        value = structure.expect_good(x, work.theta, self.cost, self.sharp, importance, work.mu)
+        value, _ = structure.kl_and_gradient(
+            x, work.theta, self.cost, self.sharp, importance, work.mu
+        )
         work.loss[0] = importance * value
-        work.gap[0] = structure.violation(x, work.theta, work.y)
+        work.gap[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if importance > 0.0 else 0

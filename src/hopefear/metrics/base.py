@@ -1,4 +1,4 @@
-"""What every metric offers: statistics of examples, and scores from their sums.
+"""Protocol of metrics: statistics of examples, and scores from their sums.
 
 ``statistics(references, outputs)`` has one row of counts for each example, ``scores(sums)`` turns
 summed rows into numbers by name. Rows of parts add up to those of the whole, so scores of shards,
@@ -41,9 +41,9 @@ class Metric(ABC):
     def statistics(self, references: Any, outputs: Any) -> Statistics:
         """Returns the statistics of each example, ``[examples, S]``."""
 
-    def total(self, references: Any, outputs: Any, *more: Any) -> Statistics:
+    def total(self, references: Any, outputs: Any, *arguments: Any) -> Statistics:
         """Returns the sum of the statistics of all examples, ``[S]``."""
-        sums: Statistics = self.statistics(references, outputs, *more).sum(axis=0)
+        sums: Statistics = self.statistics(references, outputs, *arguments).sum(axis=0)
         return sums
 
     @abstractmethod
@@ -53,7 +53,7 @@ class Metric(ABC):
     @property
     @abstractmethod
     def signature(self) -> str:
-        """How the scores were made."""
+        """Returns the settings of the scores, as sacreBLEU writes them."""
 
 
 @dataclass(frozen=True)
@@ -104,15 +104,15 @@ class ListMetric(Metric):
         return self.signature_for(1)
 
     def signature_for(self, n_references: int) -> str:
-        """How the scores were made; ``n_references`` is -1 where lists have different numbers."""
+        """Returns the settings of the scores (-1 references: lists have different numbers)."""
         return f"metric:{self.name}{_listed(self.parameters())}|v:{__version__}"
 
     def cost_signature(self) -> str:
-        """How the costs were made."""
+        """Returns the settings of the costs."""
         return f"cost:{self.name}{_listed(self.parameters())}"
 
     def parameters(self) -> dict[str, Any]:
-        """What makes the same metric again: ``metric_named(name, **parameters)``."""
+        """Returns parameters that ``metric_named(name, **parameters)`` takes."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def by_column(self, statistics: ArrayLike) -> NDArray[Any]:
@@ -140,15 +140,15 @@ class FMeasure(ListMetric):
     def costs(self, statistics: ArrayLike) -> NDArray[np.float64]:
         """``1 - F``; 0 where there is nothing to match and nothing was put forward."""
         # Statistics may be kept in bytes, in which sums and products have no room.
-        matched, gold, ours = self.by_column(statistics)[:3].astype(np.int64)
-        return 1.0 - ratio(2 * matched, gold + ours, empty=1.0)
+        matched, gold, predicted = self.by_column(statistics)[:3].astype(np.int64)
+        return 1.0 - ratio(2 * matched, gold + predicted, empty=1.0)
 
     def scores(self, sums: ArrayLike) -> Scores:
-        matched, gold, ours = self.by_column(sums)[:3]
+        matched, gold, predicted = self.by_column(sums)[:3]
         return plain(
             {
-                "f1": percent(2 * matched, gold + ours),
-                "precision": percent(matched, ours),
+                "f1": percent(2 * matched, gold + predicted),
+                "precision": percent(matched, predicted),
                 "recall": percent(matched, gold),
             }
         )
@@ -189,15 +189,15 @@ class GivenCost(ListMetric):
         return plain({"cost": ratio(total, number)})
 
 
-def ratio(part: ArrayLike, whole: ArrayLike, empty: float = 0.0) -> np.ndarray:
+def ratio(part: ArrayLike, total: ArrayLike, empty: float = 0.0) -> np.ndarray:
     """``part / whole``, and ``empty`` where there is nothing to divide by."""
-    a, b = np.asarray(part, np.float64), np.asarray(whole, np.float64)
+    a, b = np.asarray(part, np.float64), np.asarray(total, np.float64)
     return np.divide(a, b, out=np.full(b.shape, empty), where=b != 0)
 
 
-def percent(part: Any, whole: Any) -> np.ndarray:
+def percent(part: Any, total: Any) -> np.ndarray:
     """``100 part / whole``, and 0 where there is nothing to divide by."""
-    return ratio(100.0 * part, whole)
+    return ratio(100.0 * part, total)
 
 
 def plain(scores: Scores) -> Scores:

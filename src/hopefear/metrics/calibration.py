@@ -90,11 +90,11 @@ def reliability(probabilities: ArrayLike, correct: ArrayLike, *, bins: int = 10)
     if bins < 1:
         raise HopefearError(f"bins={bins}: a table needs at least 1 bin")
     edges = np.linspace(0.0, 1.0, bins + 1)
-    which = np.maximum(np.searchsorted(edges, p) - 1, 0)
-    counts = np.bincount(which, minlength=bins)
-    some = np.maximum(counts, 1)
-    confidence = 100.0 * np.bincount(which, p, bins) / some
-    accuracy = 100.0 * np.bincount(which, right.astype(float), bins) / some
+    bin_of = np.maximum(np.searchsorted(edges, p) - 1, 0)
+    counts = np.bincount(bin_of, minlength=bins)
+    sizes = np.maximum(counts, 1)
+    confidence = 100.0 * np.bincount(bin_of, p, bins) / sizes
+    accuracy = 100.0 * np.bincount(bin_of, right.astype(float), bins) / sizes
     gaps = np.abs(accuracy - confidence)
     ece = float(counts @ gaps / max(len(p), 1))
     signature = f"metric:reliability|bins:{bins}|v:{__version__}"

@@ -47,11 +47,11 @@ def coded(
     >>> result.names, result.codes[1].tolist(), result.starts.tolist()
     (['O', 'B-X'], [0, 0], [0, 2])
     """
-    place: dict[str, int] = {name: i for i, name in enumerate(labels or ())}
+    code_of: dict[str, int] = {name: i for i, name in enumerate(labels or ())}
     if starts is None:
         starts = _nested_starts(taggings)
         taggings = [_flat(tagging) for tagging in taggings]
-    codes = tuple(_codes(tagging, place, labels) for tagging in taggings)
+    codes = tuple(_codes(tagging, code_of, labels) for tagging in taggings)
     starts = np.asarray(starts, np.int64)
     n = int(starts[-1]) if starts.ndim == 1 and starts.size else -1
     if n < 0 or starts[0] != 0 or (np.diff(starts) < 0).any():
@@ -61,12 +61,12 @@ def coded(
             raise HopefearError(
                 f"{len(column)} labels for {n} tokens; give one label for each token"
             )
-    return Coded(list(place), codes, starts)
+    return Coded(list(code_of), codes, starts)
 
 
-def _codes(tagging: Any, place: dict[str, int], labels: Sequence[str] | None) -> NDArray[np.intp]:
+def _codes(tagging: Any, code_of: dict[str, int], labels: Sequence[str] | None) -> NDArray[np.intp]:
     if hasattr(tagging, "strings") and hasattr(tagging, "ids"):
-        table = [place.setdefault(name, len(place)) for name in tagging.strings]
+        table = [code_of.setdefault(name, len(code_of)) for name in tagging.strings]
         return np.asarray(table, np.intp)[tagging.ids]
     if isinstance(tagging, np.ndarray) and tagging.dtype.kind in "iu":
         if labels is None:
@@ -85,8 +85,8 @@ def _codes(tagging: Any, place: dict[str, int], labels: Sequence[str] | None) ->
             raise HopefearError(
                 f"a label is {name!r}; labels are strings, or an integer array with labels"
             )
-        place.setdefault(name, len(place))
-    return np.fromiter(map(place.__getitem__, texts), np.intp, len(texts))
+        code_of.setdefault(name, len(code_of))
+    return np.fromiter(map(code_of.__getitem__, texts), np.intp, len(texts))
 
 
 def _is_nested(tagging: Any) -> bool:
@@ -108,8 +108,8 @@ def _nested_starts(taggings: Sequence[Any]) -> NDArray[np.int64]:
             lengths.append(np.cumsum([0, *map(len, tagging)]))
         else:
             lengths.append(np.array([0, len(getattr(tagging, "ids", tagging))]))
-    for other in lengths[1:]:
-        if not np.array_equal(lengths[0], other):
+    for further in lengths[1:]:
+        if not np.array_equal(lengths[0], further):
             raise HopefearError(
                 "taggings differ in their sentences; give each token one label in every tagging"
             )
@@ -166,17 +166,17 @@ def chunked(
     tags = _CONLLEVAL if reading == "conlleval" else _IOBES
     tag = np.array([tags.get(t, OTHER) for t, _ in parts])
     pairs: dict[tuple[str, str], int] = {}
-    same = np.array([pairs.setdefault(p, len(pairs)) for p in parts])
+    codes_of_pairs = np.array([pairs.setdefault(p, len(pairs)) for p in parts])
     n = len(data.starts) - 1
     lengths = np.diff(data.starts)
     sentence = np.repeat(np.arange(n), lengths + 1)
     tokens = np.arange(data.starts[-1]) + np.repeat(np.arange(n), lengths)
     taggings = []
     for codes in data.codes:
-        places = np.full(len(sentence), len(data.names))
-        places[tokens] = codes
-        taggings.append(_boundaries(tag[places], kind[places], *_TABLES[reading]))
-    return Chunked(list(kinds), taggings, same, sentence)
+        padded = np.full(len(sentence), len(data.names))
+        padded[tokens] = codes
+        taggings.append(_boundaries(tag[padded], kind[padded], *_TABLES[reading]))
+    return Chunked(list(kinds), taggings, codes_of_pairs, sentence)
 
 
 def agreements(gold: Chunking, output: Chunking) -> NDArray[np.intp]:
@@ -185,9 +185,9 @@ def agreements(gold: Chunking, output: Chunking) -> NDArray[np.intp]:
     A chunk is right when both begin it together with one type, and the first change after that is
     the end of both. Equal to the script's single pass also where tags make chunks that never end.
     """
-    together = gold.kinds == output.kinds
-    opened = gold.starts & output.starts & together
-    changes = np.flatnonzero(gold.ends | output.ends | ~together)
+    same_kind = gold.kinds == output.kinds
+    opened = gold.starts & output.starts & same_kind
+    changes = np.flatnonzero(gold.ends | output.ends | ~same_kind)
     count = np.concatenate([[0], np.cumsum(opened)])
     # An end is looked at before a start at the same place, so a place opens what comes after it.
     since = np.diff(count[changes], prepend=0) > 0
@@ -206,12 +206,12 @@ def spans(chunking: Chunking) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArr
 
 
 def _boundaries(
-    tag: np.ndarray, kind: np.ndarray, begins: np.ndarray, finishes: np.ndarray
+    tag: np.ndarray, kind: np.ndarray, starting: np.ndarray, finishes: np.ndarray
 ) -> Chunking:
     tag_before = np.concatenate([[OUT], tag[:-1]])
     kind_before = np.concatenate([[0], kind[:-1]])
     change = kind != kind_before
-    starts = begins[tag_before, tag] | (change & _typed[tag])
+    starts = starting[tag_before, tag] | (change & _typed[tag])
     ends = finishes[tag_before, tag] | (change & _typed[tag_before])
     return Chunking(kind, starts, ends)
 
@@ -224,18 +224,18 @@ def _table(pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
 
 
 def _tables() -> dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-    begins = _table([(b, BEGIN) for b in (OUT, BEGIN, INSIDE)])
-    begins |= _table([(b, t) for b in (OUT, END) for t in (INSIDE, END)])
-    begins[:, [OPEN, CLOSE]] = True
+    starting = _table([(b, BEGIN) for b in (OUT, BEGIN, INSIDE)])
+    starting |= _table([(b, t) for b in (OUT, END) for t in (INSIDE, END)])
+    starting[:, [OPEN, CLOSE]] = True
     finishes = _table([(b, t) for b in (BEGIN, INSIDE) for t in (BEGIN, OUT)])
     finishes |= _table([(END, t) for t in (END, INSIDE, OUT)])
     finishes[[OPEN, CLOSE]] = True
-    full_begins, full_finishes = begins.copy(), finishes.copy()
+    full_begins, full_finishes = starting.copy(), finishes.copy()
     full_begins[:, [BEGIN, SINGLE]] = True
     full_begins[SINGLE, [INSIDE, END]] = True
     full_finishes[[END, SINGLE]] = True
     full_finishes[[BEGIN, INSIDE], SINGLE] = True
-    return {"conlleval": (begins, finishes), "iobes": (full_begins, full_finishes)}
+    return {"conlleval": (starting, finishes), "iobes": (full_begins, full_finishes)}
 
 
 _typed = np.array([tag not in (OUT, DOT) for tag in range(9)])

@@ -42,8 +42,8 @@ class Accuracy(Metric):
     unit: str = "example"
 
     def statistics(self, references: ArrayLike, outputs: ArrayLike) -> NDArray[np.int64]:
-        gold, ours = _same_length(references, outputs)
-        right = gold == ours
+        gold, predicted = _same_length(references, outputs)
+        right = gold == predicted
         return np.stack((right, np.ones_like(right)), axis=1).astype(np.int64)
 
     def scores(self, sums: ArrayLike) -> Scores:
@@ -96,7 +96,9 @@ class Classification(Metric):
         rows[np.arange(len(cells)), cells] = 1
         return rows
 
-    def total(self, references: ArrayLike, outputs: ArrayLike, *more: Any) -> NDArray[np.int64]:
+    def total(
+        self, references: ArrayLike, outputs: ArrayLike, *arguments: Any
+    ) -> NDArray[np.int64]:
         # The statistics themselves are far wider than what they hold.
         return np.bincount(self._cells(references, outputs), minlength=self.n_classes**2)
 
@@ -106,14 +108,14 @@ class Classification(Metric):
         right = np.diagonal(confusion, axis1=-2, axis2=-1).sum(axis=-1)
         accuracy = percent(right, count)
         scores = {"accuracy": accuracy, "error": 100.0 - accuracy, "count": count}
-        each = self.per_class(sums)
+        scores_by_class = self.per_class(sums)
         if self.n_classes == 2:
             for name in ("precision", "recall", "f1"):
-                scores[name] = each[name][..., self.positive]
+                scores[name] = scores_by_class[name][..., self.positive]
             return plain(scores)
-        present = (each["support"] + each["predicted"]) > 0
+        present = (scores_by_class["support"] + scores_by_class["predicted"]) > 0
         for name in ("precision", "recall", "f1"):
-            total = np.where(present, each[name], 0.0).sum(axis=-1)
+            total = np.where(present, scores_by_class[name], 0.0).sum(axis=-1)
             scores[name] = scores[f"{name}_macro"] = total / np.maximum(present.sum(axis=-1), 1)
             # Every wrong output is one false positive and one false negative.
             scores[f"{name}_micro"] = accuracy
@@ -139,8 +141,8 @@ class Classification(Metric):
 
     @property
     def signature(self) -> str:
-        how = f"positive:{self.positive}" if self.n_classes == 2 else "average:macro"
-        return f"metric:classification|classes:{self.n_classes}|{how}|v:{__version__}"
+        averaging = f"positive:{self.positive}" if self.n_classes == 2 else "average:macro"
+        return f"metric:classification|classes:{self.n_classes}|{averaging}|v:{__version__}"
 
     def _cells(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
         reference, output = _same_length(reference, output)
@@ -194,10 +196,10 @@ class Probabilities(Metric):
                 f"give one column for each class"
             )
         _check_distributions(p)
-        own = np.zeros_like(p)
-        own[np.arange(len(y)), y] = 1.0
+        one_hot = np.zeros_like(p)
+        one_hot[np.arange(len(y)), y] = 1.0
         loss = -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(np.float64).eps))
-        squares = ((p - own) ** 2).sum(axis=1)
+        squares = ((p - one_hot) ** 2).sum(axis=1)
         if self.n_classes == 2:
             squares /= 2.0
         return np.stack((loss, squares, np.ones(len(y))), axis=1)
@@ -241,7 +243,7 @@ def classification_scores(
     metrics: list[tuple[Metric, Any]] = [(Classification(n_classes, positive), output)]
     if probabilities is not None:
         metrics.append((Probabilities(n_classes), probabilities))
-    return joined_scores([(metric, metric.total(reference, made)) for metric, made in metrics])
+    return joined_scores([(metric, metric.total(reference, value)) for metric, value in metrics])
 
 
 def joined_scores(totals: Sequence[tuple[Metric, ArrayLike]]) -> Scores:
@@ -253,7 +255,7 @@ def joined_scores(totals: Sequence[tuple[Metric, ArrayLike]]) -> Scores:
 
 
 def score_names(n_classes: int) -> set[str]:
-    """Names of the numbers that say how good a classifier is.
+    """Returns the names of a classifier's scores.
 
     Examples
     --------
@@ -274,18 +276,18 @@ def _same_length(reference: ArrayLike, output: ArrayLike) -> tuple[NDArray[Any],
     return a, b
 
 
-def _positions(labels: NDArray[Any], n_classes: int, who: str) -> NDArray[np.int64]:
+def _positions(labels: NDArray[Any], n_classes: int, role: str) -> NDArray[np.int64]:
     if len(labels) == 0:
         return np.zeros(0, np.int64)
     if labels.dtype.kind not in "iub":
         raise HopefearError(
-            f"{who} labels of type {labels.dtype} are not class positions; "
+            f"{role} labels of type {labels.dtype} are not class positions; "
             "replace labels by their places in the list of classes"
         )
     if labels.min() < 0 or labels.max() >= n_classes:
         bad = int(np.argmax((labels < 0) | (labels >= n_classes)))
         raise HopefearError(
-            f"{who} {bad} has class position {labels[bad]}, outside 0 to {n_classes - 1}; "
+            f"{role} {bad} has class position {labels[bad]}, outside 0 to {n_classes - 1}; "
             "is n_classes too small?"
         )
     return labels.astype(np.int64)

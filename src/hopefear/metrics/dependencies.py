@@ -42,7 +42,7 @@ OF_UNIVERSAL = {"las_universal", "clas", "mlas"}
 
 
 class Trees(NamedTuple):
-    """What scores read of trees; strings are lists, lists of lists or columns.
+    """Fields of trees that scores read; strings are lists, lists of lists or columns.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class Dependencies(Metric):
 
     def statistics(self, references: Trees, outputs: Trees) -> NDArray[np.int64]:
         """Returns the counts of each sentence, ``[sentences, 20]``."""
-        return _Judged(references, outputs).rows()
+        return _ComparedTrees(references, outputs).rows()
 
     def names(self) -> tuple[str, ...]:
         """The scores there are."""
@@ -145,16 +145,16 @@ class Dependencies(Metric):
         columns = np.moveaxis(np.asarray(sums), -1, 0)
         scores = {}
         for name in self.names():
-            right, *whole = self.reads[name]
+            right, *totals = self.reads[name]
             # Of one whole the share of it; of two, 2 right / (reference + output), which is F1.
-            scores[name] = percent(len(whole) * columns[right], columns[whole].sum(axis=0))
+            scores[name] = percent(len(totals) * columns[right], columns[totals].sum(axis=0))
         return plain(scores | {"words": columns[WORDS], "sentences": columns[SENTENCES]})
 
     @property
     def signature(self) -> str:
         relations = "universal" if self.universal else "as-given"
-        which = relations if self.labelled else "none"
-        return f"metric:dependencies|relations:{which}|punctuation:unicode-P|v:{__version__}"
+        labels = relations if self.labelled else "none"
+        return f"metric:dependencies|relations:{labels}|punctuation:unicode-P|v:{__version__}"
 
 
 LENGTHS = ((1, 1), (2, 2), (3, 6), (7, 14), (15, None))
@@ -164,7 +164,7 @@ Table = list[dict[str, Any]]
 
 
 def tree_errors(reference: Trees, output: Trees) -> dict[str, Table]:
-    """Where heads and relations are right, as tables for reports.
+    """Counts right heads and relations, as tables for reports.
 
     ``length`` sorts arcs by the distance of word and head, ``direction`` by the side of the head,
     ``relation`` by name, the one with most errors first: ``gold`` arcs of the reference,
@@ -182,14 +182,14 @@ def tree_errors(reference: Trees, output: Trees) -> dict[str, Table]:
     >>> tables["relation"][0]["relation"], tables["sentence"][0]["sentence"]
     ('punct', '1–10')
     """
-    judged = _Judged(reference, output)
-    places = judged.place + 1
-    sides = [_sides(heads, places) for heads in judged.heads]
-    lengths = [_binned(abs(heads - places) * (heads > 0), LENGTHS) for heads in judged.heads]
-    one, two = judged.relations
-    relations = _arcs("relation", judged.names, (one, two), judged.labelled)
+    judged = _ComparedTrees(reference, output)
+    positions = judged.position + 1
+    sides = [_sides(heads, positions) for heads in judged.heads]
+    lengths = [_binned(abs(heads - positions) * (heads > 0), LENGTHS) for heads in judged.heads]
+    gold, predicted = judged.relations
+    relations = _arcs("relation", judged.names, (gold, predicted), judged.labelled)
     for row in relations:
-        words = judged.head[one == judged.names.index(row["relation"])]
+        words = judged.head[gold == judged.names.index(row["relation"])]
         row["heads"] = percent(words.sum(), len(words)).item()
     relations.sort(key=lambda row: (row["f1"] / 100.0 - 1.0) * (row["gold"] + row["predicted"]))
     return {
@@ -200,7 +200,7 @@ def tree_errors(reference: Trees, output: Trees) -> dict[str, Table]:
     }
 
 
-class _Judged:
+class _ComparedTrees:
     """Both trees of all words side by side, and what is right."""
 
     def __init__(self, reference: Trees, output: Trees) -> None:
@@ -211,7 +211,7 @@ class _Judged:
             if heads.shape != (n,):
                 raise HopefearError(f"{n} words need a head each, not {len(heads)}")
         self.sentence = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-        self.place = np.arange(n) - self.starts[self.sentence]
+        self.position = np.arange(n) - self.starts[self.sentence]
         self.names, self.relations = _paired(reference.relations, output.relations, n)
         self.head = self.heads[0] == self.heads[1]
         self.label = self.relations[0] == self.relations[1]
@@ -221,16 +221,16 @@ class _Judged:
         self.universal = self.head & (self.bare[0] == self.bare[1])
         self.content = tuple(_among(bare, CONTENT)[relations] for relations in self.bare)
         self.functional = tuple(_among(bare, FUNCTIONAL)[relations] for relations in self.bare)
-        self.same = _same(reference.upos, output.upos, n, str)
-        self.same &= _same(reference.feats, output.feats, n, universal_features)
+        self.same_morphology = _same(reference.upos, output.upos, n, str)
+        self.same_morphology &= _same(reference.feats, output.feats, n, universal_features)
         forms, (codes, _) = _paired(reference.forms, reference.forms, n)
-        marks = np.array([is_punctuation(form) for form in forms], bool)
+        is_mark = np.array([is_punctuation(form) for form in forms], bool)
         # Of words that are not given, none is punctuation.
-        self.punctuation = marks[codes] & (reference.forms is not None)
+        self.punctuation = is_mark[codes] & (reference.forms is not None)
 
     def rows(self) -> NDArray[np.int64]:
         bare = ~self.punctuation
-        one, two = self.content
+        gold, predicted = self.content
         rows = np.zeros((len(self.starts) - 1, SIZE), np.int64)
         masks = {
             WORDS: np.ones(len(bare), bool),
@@ -241,10 +241,10 @@ class _Judged:
             BARE_WORDS: bare,
             BARE_HEADS: bare & self.head,
             BARE_LABELLED: bare & self.labelled,
-            GOLD_CONTENT: one,
-            CONTENT_OUT: two,
-            CONTENT_RIGHT: one & self.universal,
-            MORPHOLOGY: one & self.universal & self.same & self.children_right(),
+            GOLD_CONTENT: gold,
+            CONTENT_OUT: predicted,
+            CONTENT_RIGHT: gold & self.universal,
+            MORPHOLOGY: gold & self.universal & self.same_morphology & self.children_right(),
             GOLD_ROOTS: self.heads[0] == 0,
             ROOTS_OUT: self.heads[1] == 0,
             ROOTS_RIGHT: self.head & (self.heads[0] == 0),
@@ -253,19 +253,19 @@ class _Judged:
             rows[:, column] = np.diff(np.concatenate([[0], np.cumsum(mask)])[self.starts])
         words = rows[:, WORDS] > 0
         rows[:, SENTENCES] = words
-        for column, right, whole in (
+        for column, right, total in (
             (TREES, HEADS, WORDS),
             (LABELLED_TREES, LABELLED, WORDS),
             (BARE_TREES, BARE_HEADS, BARE_WORDS),
             (BARE_LABELLED_TREES, BARE_LABELLED, BARE_WORDS),
         ):
-            rows[:, column] = words & (rows[:, right] == rows[:, whole])
+            rows[:, column] = words & (rows[:, right] == rows[:, total])
         return rows
 
     def children_right(self) -> NDArray[np.bool_]:
         """Words whose functional children are the same in both trees, with all that is on them."""
         right = np.ones(len(self.sentence), bool)
-        fine = self.universal & self.same
+        fine = self.universal & self.same_morphology
         for functional, heads in zip(self.functional, self.heads, strict=True):
             wrong = functional & ~fine & (heads > 0)
             right[self.starts[self.sentence[wrong]] + heads[wrong] - 1] = False
@@ -273,7 +273,7 @@ class _Judged:
 
 
 def is_punctuation(form: str) -> bool:
-    """Whether every character is of a Unicode class P, as the CoNLL-X script asks.
+    """Whether every character is of a Unicode class P, as in the CoNLL-X script.
 
     Examples
     --------
@@ -294,27 +294,27 @@ def universal_features(feats: str) -> str:
     return "|".join(sorted(f for f in feats.split("|") if f.split("=", 1)[0] in FEATURES))
 
 
-def _paired(one: Any, two: Any, n: int) -> tuple[list[str], tuple[np.ndarray, ...]]:
+def _paired(gold: Any, predicted: Any, n: int) -> tuple[list[str], tuple[np.ndarray, ...]]:
     """Names, and the code of each word's in both trees."""
-    if (one is None) != (two is None):
+    if (gold is None) != (predicted is None):
         raise HopefearError("one of the trees has no relations, tags or features; give both theirs")
-    if one is None or n == 0:
+    if gold is None or n == 0:
         return ["_"], (np.zeros(n, np.intp), np.zeros(n, np.intp))
-    data = coded((one, two))
+    data = coded((gold, predicted))
     for codes in data.codes:
         if len(codes) != n:
             raise HopefearError(f"{n} words need a text each, not {len(codes)}")
     return data.names, data.codes
 
 
-def _same(one: Any, two: Any, n: int, meaning: Callable[[str], str]) -> NDArray[np.bool_]:
-    names, (first, second) = _paired(one, two, n)
+def _same(gold: Any, predicted: Any, n: int, meaning: Callable[[str], str]) -> NDArray[np.bool_]:
+    names, (first, second) = _paired(gold, predicted, n)
     _, codes = _merged(names, meaning)
     return codes[first] == codes[second]
 
 
 def _merged(names: list[str], meaning: Callable[[str], str]) -> tuple[list[str], np.ndarray]:
-    """What names mean, each meaning once, and for each name which it is."""
+    """Returns the distinct meanings of names, and for each name the index of its meaning."""
     table: dict[str, int] = {}
     codes = [table.setdefault(meaning(name), len(table)) for name in names]
     return list(table), np.array(codes, np.intp)
@@ -324,9 +324,9 @@ def _among(names: list[str], chosen: set[str]) -> NDArray[np.bool_]:
     return np.array([name in chosen for name in names], bool)
 
 
-def _sides(heads: ArrayLike, places: np.ndarray) -> np.ndarray:
+def _sides(heads: ArrayLike, positions: np.ndarray) -> np.ndarray:
     heads = np.asarray(heads)
-    return np.where(heads == 0, 0, np.where(heads < places, 1, 2))
+    return np.where(heads == 0, 0, np.where(heads < positions, 1, 2))
 
 
 def _binned(values: np.ndarray, bins: Sequence[tuple[int, Any]]) -> np.ndarray:
@@ -345,13 +345,13 @@ def _arcs(key: str, names: Sequence[str], groups: Sequence[np.ndarray], right: n
     correct = np.bincount(groups[0][right], minlength=len(names))
     table = []
     for i in np.flatnonzero(gold + predicted).tolist():
-        facts = {
+        columns = {
             "precision": percent(correct[i], predicted[i]),
             "recall": percent(correct[i], gold[i]),
             "f1": percent(2 * correct[i], gold[i] + predicted[i]),
         }
         row = {key: names[i], "gold": int(gold[i]), "predicted": int(predicted[i])}
-        table.append(row | {name: value.item() for name, value in facts.items()})
+        table.append(row | {name: value.item() for name, value in columns.items()})
     return table
 
 

@@ -19,7 +19,7 @@ from hopefear.features.brackets import (
     VALID,
     WHOLE,
     WORDS,
-    Trees,
+    BracketTrees,
     bracket_counts,
     evaluation_counts,
 )
@@ -73,7 +73,7 @@ class Parseval(FMeasure):
 
     def statistics(self, references: Any, outputs: Any) -> NDArray[np.int64]:
         """Returns the counts of each pair of trees."""
-        if not isinstance(references, Trees):
+        if not isinstance(references, BracketTrees):
             return super().statistics(references, outputs)
         return bracket_counts(references, outputs, np.arange(len(references)))
 
@@ -90,7 +90,7 @@ class Parseval(FMeasure):
 
 @dataclass(frozen=True)
 class Evalb(Parseval):
-    """Everything that EVALB prints, by the tags of each tree as it goes.
+    """All scores that EVALB prints, by the tags of each tree itself.
 
     Pairs of which other words remain are counted as errors and left out.
 
@@ -111,7 +111,7 @@ class Evalb(Parseval):
         brackets = *super().columns, "whole", "crossing", "uncrossed", "few_crossing"
         return *brackets, "tags", "words", "valid", "errors", "empty"
 
-    def statistics(self, references: Trees, outputs: Trees) -> NDArray[np.int64]:
+    def statistics(self, references: BracketTrees, outputs: BracketTrees) -> NDArray[np.int64]:
         return evaluation_counts(references, outputs)
 
     def scores(self, sums: ArrayLike) -> Scores:

@@ -1,4 +1,4 @@
-"""How sure a score or a difference is: resampling over the statistics of single examples.
+"""Intervals and tests of scores, by resampling the statistics of single examples.
 
 Scores are recomputed from summed statistics, so corpus-level scores (F1, BLEU) are as good as
 means. Examples with equal statistics are drawn together, by multinomial and binomial counts: the
@@ -131,10 +131,11 @@ def paired_bootstrap(
     a, b = _paired(first, second)
     _check_draws(replicates)
     patterns, counts = _distinct(np.hstack((a, b)))
-    one, two = patterns[:, : a.shape[1]], patterns[:, a.shape[1] :]
+    first_patterns, second_patterns = patterns[:, : a.shape[1]], patterns[:, a.shape[1] :]
     differences = np.concatenate(
         [
-            _score(metric, sample @ one, name) - _score(metric, sample @ two, name)
+            _score(metric, sample @ first_patterns, name)
+            - _score(metric, sample @ second_patterns, name)
             for sample in _resamples(np.random.default_rng(seed), counts, replicates)
         ]
     )
@@ -194,7 +195,7 @@ def compare_outputs(
     references: Any,
     first: Any,
     second: Any,
-    *more: Any,
+    *arguments: Any,
     score: str | None = None,
     samples: int = 10_000,
     seed: int = 1,
@@ -230,12 +231,14 @@ def compare_outputs(
     (12.5, True)
     """
     name = metric.main if score is None else score
-    one, two = (metric.statistics(references, output, *more) for output in (first, second))
+    first_rows, second_rows = (
+        metric.statistics(references, output, *arguments) for output in (first, second)
+    )
     if name in metric.reads:
         # Equal rows are drawn together, so columns that the score does not read are made equal.
-        used = np.isin(np.arange(one.shape[1]), metric.reads[name])
-        one, two = one * used, two * used
-    return {"metric": name} | paired_tests(metric, one, two, name, samples, seed)
+        used = np.isin(np.arange(first_rows.shape[1]), metric.reads[name])
+        first_rows, second_rows = first_rows * used, second_rows * used
+    return {"metric": name} | paired_tests(metric, first_rows, second_rows, name, samples, seed)
 
 
 def paired_tests(
@@ -266,12 +269,12 @@ def _compare(
     high: float,
     test: str,
 ) -> Comparison:
-    one, two = (float(_score(metric, x.sum(axis=0), name)) for x in (a, b))
+    first, second = (float(_score(metric, x.sum(axis=0), name)) for x in (a, b))
     # Sums in another order may miss equality by rounding, which must not make p smaller.
-    slack = 1e-9 * max(abs(one), abs(two))
-    p = (1 + int((extremes >= abs(one - two) - slack).sum())) / (1 + len(extremes))
+    slack = 1e-9 * max(abs(first), abs(second))
+    p = (1 + int((extremes >= abs(first - second) - slack).sum())) / (1 + len(extremes))
     signature = f"{metric.signature}|score:{name}|test:{test}"
-    return Comparison(one, two, one - two, p, low, high, signature)
+    return Comparison(first, second, first - second, p, low, high, signature)
 
 
 def _score(metric: Metric, sums: NDArray[Any], name: str) -> NDArray[np.float64]:
@@ -288,8 +291,8 @@ def _distinct(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     if len(rows) == 0:
         return rows, np.zeros(0, np.int64)
     # Any order that brings equal rows together will do; bytes sort faster than many columns.
-    whole = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
-    rows = rows[np.argsort(whole.ravel())]
+    keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
+    rows = rows[np.argsort(keys.ravel())]
     starts = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)])
     return rows[starts], np.diff(np.r_[starts, len(rows)])
 
@@ -302,9 +305,9 @@ def _resamples(
         yield rng.multinomial(n, counts / n, size)
 
 
-def _blocks(replicates: int, width: int, what: str) -> Iterator[int]:
+def _blocks(replicates: int, width: int, title: str) -> Iterator[int]:
     step = max(1, CELLS // max(1, width))
-    with stage(what, replicates, "samples") as work:
+    with stage(title, replicates, "samples") as work:
         for start in range(0, replicates, step):
             size = min(step, replicates - start)
             yield size

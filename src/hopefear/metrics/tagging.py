@@ -106,7 +106,7 @@ class Tagging(Metric):
 
 @dataclass(frozen=True)
 class ChunkScores:
-    """What the official script prints, as numbers and as its text.
+    """Scores that the official script prints, as numbers and as its text.
 
     Parameters
     ----------
@@ -235,15 +235,15 @@ def _counted(metric: Any, reference: Any, output: Any, starts: Any, labels: Any)
     """Counts of each sentence, names of types, counts ``[types, 3]`` of each type."""
     data = coded((reference, output), starts, labels)
     chunks = chunked(data, metric.reading, metric.raw, metric.outside)
-    one, two = chunks.taggings
+    gold, predicted = chunks.taggings
     n, k = len(data.starts) - 1, len(chunks.kinds)
-    ends = agreements(one, two) - 1
+    ends = agreements(gold, predicted) - 1
     rows = np.zeros((n, 7), np.int64)
     kinds = np.zeros((k, 3), np.int64)
     for column, where, kind in (
-        (CORRECT, ends, one.kinds),
-        (FOUND, np.flatnonzero(two.starts), two.kinds),
-        (GOLD, np.flatnonzero(one.starts), one.kinds),
+        (CORRECT, ends, gold.kinds),
+        (FOUND, np.flatnonzero(predicted.starts), predicted.kinds),
+        (GOLD, np.flatnonzero(gold.starts), gold.kinds),
     ):
         rows[:, column] = np.bincount(chunks.sentence[where], minlength=n)
         kinds[:, column] = np.bincount(kind[where], minlength=k)
@@ -259,9 +259,9 @@ def _prf(
     correct: np.ndarray, output: np.ndarray, gold: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     precision, recall = percent(correct, output), percent(correct, gold)
-    both = precision + recall
+    total = precision + recall
     # In this order: 2 correct / (found + gold) may round to another last digit than the script's.
-    f1 = np.divide(2 * precision * recall, both, out=np.zeros(np.shape(both)), where=both > 0)
+    f1 = np.divide(2 * precision * recall, total, out=np.zeros(np.shape(total)), where=total > 0)
     return precision, recall, f1
 
 
@@ -273,7 +273,7 @@ def _line(scores: Scores) -> str:
 
 
 class Confusion(NamedTuple):
-    """How often each name of the reference was given each name of the output.
+    """Counts of each pair of reference name and output name.
 
     Parameters
     ----------
@@ -389,9 +389,8 @@ def span_errors(
     """
     data = coded((gold, predicted), starts, labels)
     chunks = chunked(data, reading)
-    one, two = chunks.taggings
-    first, after, kind = spans(one)
-    other_first, other_after, other_kind = spans(two)
+    first, after, kind = spans(chunks.taggings[0])
+    other_first, other_after, other_kind = spans(chunks.taggings[1])
     at = np.minimum(np.searchsorted(other_first, first), max(len(other_first) - 1, 0))
     if len(other_first):
         agree = (other_first[at] == first) & (other_after[at] == after)
@@ -399,18 +398,20 @@ def span_errors(
         agree = np.zeros(len(first), bool)
     types = _confusion(chunks.kinds, kind[agree], other_kind[at[agree]])
     correct = int(np.trace(types.counts))
-    own = np.zeros(len(first), bool)
+    is_matched = np.zeros(len(first), bool)
     for k in range(len(chunks.kinds)):
-        mine, theirs = kind == k, other_kind == k
-        own[mine] = _touched(first[mine], after[mine], other_first[theirs], other_after[theirs])
+        of_kind, others_of_kind = kind == k, other_kind == k
+        is_matched[of_kind] = _touched(
+            first[of_kind], after[of_kind], other_first[others_of_kind], other_after[others_of_kind]
+        )
     touched = _touched(first, after, other_first, other_after)
     spurious = ~_touched(other_first, other_after, first, after)
     return SpanErrors(
         _met(types),
         correct,
         int(agree.sum()) - correct,
-        int((own & ~agree).sum()),
-        int((touched & ~own & ~agree).sum()),
+        int((is_matched & ~agree).sum()),
+        int((touched & ~is_matched & ~agree).sum()),
         int((~touched).sum()),
         int(spurious.sum()),
         f"metric:span-errors|chunks:{reading}|v:{__version__}",
@@ -418,7 +419,7 @@ def span_errors(
 
 
 def unknown_words(words: Any, known: Collection[str]) -> NDArray[np.bool_]:
-    """Which words are not among the known ones; looks each distinct word up once.
+    """Returns which words are not in ``known``; looks each distinct word up once.
 
     Parameters
     ----------
@@ -461,16 +462,16 @@ def unknown_word_accuracy(
     >>> result["accuracy_known"], result["accuracy_unknown"], result["unknown"]
     (100.0, 0.0, 1)
     """
-    one, two = coded((gold, predicted), None, labels).codes
+    gold_codes, predicted_codes = coded((gold, predicted), None, labels).codes
     mask = np.asarray(unknown)
-    if mask.dtype != bool or mask.shape != one.shape:
+    if mask.dtype != bool or mask.shape != gold_codes.shape:
         raise HopefearError(
-            f"unknown is an array {mask.dtype}{list(mask.shape)}; {len(one)} tokens need one "
-            "true or false each"
+            f"unknown is an array {mask.dtype}{list(mask.shape)}; {len(gold_codes)} tokens need "
+            "one true or false each"
         )
     metric = Accuracy("token")
-    rare = metric.scores(metric.total(one[mask], two[mask]))
-    common = metric.scores(metric.total(one[~mask], two[~mask]))
+    rare = metric.scores(metric.total(gold_codes[mask], predicted_codes[mask]))
+    common = metric.scores(metric.total(gold_codes[~mask], predicted_codes[~mask]))
     return {
         "accuracy_unknown": rare["accuracy"],
         "accuracy_known": common["accuracy"],
@@ -480,22 +481,22 @@ def unknown_word_accuracy(
     }
 
 
-def _confusion(names: Sequence[str], one: np.ndarray, two: np.ndarray) -> Confusion:
+def _confusion(names: Sequence[str], gold: np.ndarray, predicted: np.ndarray) -> Confusion:
     n = len(names)
-    return Confusion(tuple(names), np.bincount(one * n + two, minlength=n * n).reshape(n, n))
+    return Confusion(tuple(names), np.bincount(gold * n + predicted, minlength=n * n).reshape(n, n))
 
 
 def _met(confusion: Confusion) -> Confusion:
     """Without names that do not occur."""
-    which = np.flatnonzero(confusion.counts.any(axis=0) | confusion.counts.any(axis=1))
-    names = tuple(confusion.names[i] for i in which)
-    return Confusion(names, confusion.counts[np.ix_(which, which)])
+    used = np.flatnonzero(confusion.counts.any(axis=0) | confusion.counts.any(axis=1))
+    names = tuple(confusion.names[i] for i in used)
+    return Confusion(names, confusion.counts[np.ix_(used, used)])
 
 
 def _touched(
     first: np.ndarray, after: np.ndarray, other_first: np.ndarray, other_after: np.ndarray
 ) -> NDArray[np.bool_]:
-    """Which spans overlap one of the others; spans of one side never overlap each other."""
+    """Returns which spans overlap one of the other side; spans of one side never overlap."""
     if len(other_first) == 0:
         return np.zeros(len(first), bool)
     at = np.searchsorted(other_after, first, "right")

@@ -26,7 +26,7 @@ from hopefear.data.sparse import SparseRows
 from hopefear.data.tree_rows import DTYPES as TREE_TYPES
 from hopefear.data.tree_rows import TreeRows
 from hopefear.features.arcs.token_arcs import ArcScores
-from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.chain import Chain, divergence, surprise
 from hopefear.structures.chain.theta import Limits, length, pair_base, table_size, tables_used
 from hopefear.structures.classes import Multiclass
 from hopefear.structures.lattice import padded_width
@@ -104,8 +104,10 @@ class ScoredChain(NamedTuple):
     transitions: bool
     width: int
 
-    def settles(self, value):
-        return True
+    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+        if cost is None:
+            return surprise(self, x, theta, coef, mu), True
+        return divergence(self, x, theta, cost, sharp, coef, mu), True
 
     def scatter(self, x, mu, row):
         data, width, size = x.data, np.uint64(self.width), table_size(self)

@@ -1,7 +1,7 @@
 """Pages people read: tables and plots in one HTML file that needs nothing else."""
 
 from hopefear.report.arcs import ArcDiagram, text_tree
-from hopefear.report.comparison import Comparison
+from hopefear.report.comparison import ModelComparison
 from hopefear.report.error_examples import Case, Cases, Judgement, contests
 from hopefear.report.evaluation import Evaluation, Findings
 from hopefear.report.examples import BracketedText, ChangedText, MarkedText, Rival, WeighedText
@@ -15,11 +15,11 @@ __all__ = [
     "Case",
     "Cases",
     "ChangedText",
-    "Comparison",
     "Evaluation",
     "Findings",
     "Judgement",
     "MarkedText",
+    "ModelComparison",
     "Page",
     "Plot",
     "Rival",

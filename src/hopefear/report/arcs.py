@@ -106,8 +106,8 @@ class ArcDiagram:
         lines, wrong = [], set()
         for right in self.missing:
             wrong.add(right.word)
-            word, mine = escape(self.words[right.word - 1]), arcs.get(right.word)
-            answer = "nothing" if mine is None else escape(_end(self.words, mine))
+            word, predicted = escape(self.words[right.word - 1]), arcs.get(right.word)
+            answer = "nothing" if predicted is None else escape(_end(self.words, predicted))
             gold = escape(_end(self.words, right))
             lines.append(f"<li><b>{word}</b> {answer} <mark>{gold}</mark>")
         words = [
@@ -162,7 +162,7 @@ class ArcDiagram:
         )
 
     def _places(self, arcs: list[Arc]) -> tuple[list[float], float]:
-        """Where the middle of each word is, from 1, and the width of all."""
+        """Returns the middle of each word, from 1, and the width of all."""
         tags = self.tags if len(self.tags) else [""] * len(self.words)
         feet = [0] * (len(self.words) + 1)
         for arc in arcs:
@@ -264,14 +264,14 @@ def _told(words: Sequence[str], arc: Arc) -> str:
 
 
 def _end(words: Sequence[str], arc: Arc) -> str:
-    """The head of an arc and what its word is to it; of equal words the number tells which."""
+    """Describes the head of an arc and its relation; numbers distinguish equal words."""
     if arc.head == 0:
         return "the root"
     return f"{arc.label or 'below'}{' of' if arc.label else ''} {arc.head} {words[arc.head - 1]}"
 
 
 def _levels(arcs: list[Arc], joined: bool = False) -> dict[Arc, int]:
-    """How high each arc goes, from 1: above every shorter arc that it shares a stretch with.
+    """Assigns each arc a level, from 1, above every shorter arc that overlaps it.
 
     The root's arcs, which stand over one word, go above all that span it. Where the ends of arcs
     are ``joined``, one that begins where another ends goes above it too, unless both have
@@ -281,17 +281,17 @@ def _levels(arcs: list[Arc], joined: bool = False) -> dict[Arc, int]:
     for arc in sorted(arcs, key=lambda a: (a.head == 0, a.span[1] - a.span[0], a.span)):
         first, last = (arc.word - 0.5, arc.word + 0.5) if arc.head == 0 else arc.span
         below = [0]
-        for other, level in levels.items():
-            begin, end = other.span
-            touching = joined and (begin == last or end == first) and other.head != arc.head
-            if other.head > 0 and ((begin < last and first < end) or touching):
+        for placed, level in levels.items():
+            begin, end = placed.span
+            touching = joined and (begin == last or end == first) and placed.head != arc.head
+            if placed.head > 0 and ((begin < last and first < end) or touching):
                 below.append(level)
         levels[arc] = 1 + max(below)
     return levels
 
 
 def _feet(arcs: list[Arc], centres: list[float]) -> dict[tuple[Arc, int], float]:
-    """Where each end of each arc stands, so that arcs of one word do not meet.
+    """Places the ends of each arc, so that arcs of one word do not touch.
 
     From left to right: arcs to the left, short before long, then those to the right, long before
     short; the root's between them.
@@ -299,9 +299,9 @@ def _feet(arcs: list[Arc], centres: list[float]) -> dict[tuple[Arc, int], float]
     ends: dict[int, list[tuple[tuple[int, int], Arc]]] = {}
     for arc in arcs:
         for m in {arc.head, arc.word} - {0}:
-            other = arc.head + arc.word - m
-            side = 0 if arc.head == 0 else (-1 if other < m else 1)
-            ends.setdefault(m, []).append(((side, -side * abs(other - m)), arc))
+            opposite = arc.head + arc.word - m
+            side = 0 if arc.head == 0 else (-1 if opposite < m else 1)
+            ends.setdefault(m, []).append(((side, -side * abs(opposite - m)), arc))
     feet = {}
     for m, row in ends.items():
         for k, (_, arc) in enumerate(sorted(row)):

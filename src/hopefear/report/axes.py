@@ -1,4 +1,4 @@
-"""Axes: where ticks stand, how their numbers read, which pixel a value falls on."""
+"""Axes: positions of ticks, their labels, and pixels of values."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def log_ticks(lo: float, hi: float, count: int = 5) -> list[float]:
     """
     first, last = math.ceil(math.log10(lo) - 1e-9), math.floor(math.log10(hi) + 1e-9)
     if last - first >= 2:
-        every = max(1, math.ceil((last - first + 1) / (count + 1)))
-        return [float(f"1e{e}") for e in range(first, last + 1) if e % every == 0]
+        step = max(1, math.ceil((last - first + 1) / (count + 1)))
+        return [float(f"1e{e}") for e in range(first, last + 1) if e % step == 0]
     fine = [float(f"{m}e{e}") for e in range(first - 1, last + 1) for m in (1, 2, 5)]
     inside = [v for v in fine if lo * (1 - 1e-9) <= v <= hi * (1 + 1e-9)]
     return inside if len(inside) >= 3 else linear_ticks(lo, hi, count)
@@ -118,12 +118,12 @@ class Axis(NamedTuple):
         return chosen(self.lo, self.hi, count)
 
     def place(self, values: np.ndarray | Sequence[float]) -> np.ndarray:
-        """Pixels of values; what lies outside the axis lands outside its pixels."""
+        """Returns pixels of values; values outside the axis are outside its pixels."""
         lo, hi = transform(np.array([self.lo, self.hi]), self.scale)
         at = transform(np.asarray(values, dtype=np.float64), self.scale)
         with np.errstate(over="ignore"):
-            places = self.start + (at - lo) / (hi - lo) * (self.end - self.start)
-        return np.clip(places, -1e6, 1e6)
+            pixels = self.start + (at - lo) / (hi - lo) * (self.end - self.start)
+        return np.clip(pixels, -1e6, 1e6)
 
     def put(self, value: float) -> float:
         """Pixel of one value, held within the axis."""

@@ -22,8 +22,8 @@ _SIDE = 8  # models among which a reader chooses; more stand below each other
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """How several models did on the same examples.
+class ModelComparison:
+    """Evaluations of several models on the same examples.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Comparison:
     ...     for name, f1 in scores.items()
     ... }
     >>> test = {"difference": -1.5, "low": -2.0, "high": -1.0, "p_value": 0.01}
-    >>> page = Comparison("Two", "", models, "f1", "F1", tests={"a": test, "b": None}).page()
+    >>> page = ModelComparison("Two", "", models, "f1", "F1", tests={"a": test, "b": None}).page()
     >>> "−1.50" in page.html()
     True
     """
@@ -131,12 +131,12 @@ class Comparison:
             page.table(["score", *self.models], words, align="l")
 
     def _labels(self, page: Page, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        places = [heads.index(head) for name in self.models if (head := f"F1, {name}") in heads]
+        columns = [heads.index(head) for name in self.models if (head := f"F1, {name}") in heads]
         sides = "lr"[: len(heads)]
-        if len(places) < len(self.models):
+        if len(columns) < len(self.models):
             page.table(heads, rows, align=sides)
             return
-        scores = [[float(row[k] or 0.0) for k in places] for row in rows]
+        scores = [[float(row[k] or 0.0) for k in columns] for row in rows]
         if 1 < len(rows) <= BARS:
             plot = Plot(f"F1 by {heads[0]}", y_label="F1")
             for name, values in zip(self.models, zip(*scores, strict=True), strict=True):
@@ -160,12 +160,12 @@ class Comparison:
         rows = self.contests.ahead
         if rows:
             unit = self.contests.unit
-            what = "better than" if self.contests.graded else "right and"
+            verdict = "better than" if self.contests.graded else "right and"
             end = "." if self.contests.graded else " wrong."
             page.matrix(
                 [*self.models],
                 rows,
-                f"On how many of {self.contests.total:,} {unit} the model of a row is {what} "
+                f"On how many of {self.contests.total:,} {unit} the model of a row is {verdict} "
                 f"that of a column{end}",
             )
 
@@ -212,13 +212,13 @@ def _signed(value: float) -> str:
 
 
 def _bounds(facts: Mapping[str, Any], name: str) -> tuple[float | None, float | None]:
-    """The interval of a score, as tasks tell it."""
+    """Returns the interval of a score, by the keys that tasks use."""
     low, high = facts.get(f"{name}_interval") or (None, None)
     return facts.get(f"{name}_low", low), facts.get(f"{name}_high", high)
 
 
 def _merged(tables: Mapping[str, Sequence[Table]]) -> list[Table]:
-    """Tables of several models side by side; a column in which all agree comes once.
+    """Joins tables of several models side by side; columns in which all agree are merged.
 
     >>> one = [("Types", ["type", "F1", "gold"], [["A", 1.0, 3]])]
     >>> two = [("Types", ["type", "F1", "gold"], [["A", 2.0, 3], ["B", 0.0, 0]])]
@@ -231,25 +231,27 @@ def _merged(tables: Mapping[str, Sequence[Table]]) -> list[Table]:
 ['B', None, 0.0, None, 0]])
     """
     merged: list[Table] = []
-    titles = dict.fromkeys(title for some in tables.values() for title, _, _ in some)
+    titles = dict.fromkeys(
+        title for model_tables in tables.values() for title, _, _ in model_tables
+    )
     for title in titles:
-        own = {
+        by_model = {
             name: (heads, {row[0]: row for row in rows})
-            for name, some in tables.items()
-            for which, heads, rows in some
-            if which == title
+            for name, model_tables in tables.items()
+            for model_title, heads, rows in model_tables
+            if model_title == title
         }
-        heads = next(iter(own.values()))[0]
-        keys = list(dict.fromkeys(key for _, rows in own.values() for key in rows))
+        heads = next(iter(by_model.values()))[0]
+        keys = list(dict.fromkeys(key for _, rows in by_model.values() for key in rows))
         columns, cells = [heads[0]], [keys]
         for head in heads[1:]:
             values = {
                 name: [rows[key][heads.index(head)] if key in rows else None for key in keys]
-                for name, (heads, rows) in own.items()
+                for name, (heads, rows) in by_model.items()
                 if head in heads
             }
             first = next(iter(values.values()))
-            if len(own) == len(values) and all(value == first for value in values.values()):
+            if len(by_model) == len(values) and all(value == first for value in values.values()):
                 values = {"": first}
             columns += [f"{head}, {name}" if name else head for name in values]
             cells += values.values()

@@ -1,4 +1,4 @@
-"""What models got wrong, for people to browse: cases of one model, contests between several."""
+"""Errors of models, to browse: examples of one model, disagreements between several."""
 
 from __future__ import annotations
 
@@ -88,23 +88,23 @@ class Case:
         return _article(self, words, views + self.folded(), data)
 
     def amounts(self) -> list[str]:
-        """How wrong it is, and in which ways; names of labels are among the kinds."""
-        _, *rest = self.facts.items()
+        """Describes the size and kinds of the error; names of labels are among the kinds."""
+        _, *details = self.facts.items()
         words = [
             f"{value} {key}" if isinstance(value, int) else f"{key} {value:g}"
-            for key, value in rest
+            for key, value in details
             if not isinstance(value, str)
         ]
         return [*words, *self.kinds[:_NAMED], *(["…"] if len(self.kinds) > _NAMED else [])]
 
     def folded(self, before: str = "") -> str:
-        """What decided it, behind ``before``, to be opened."""
-        more = before + (nbest_html(self.rivals) if self.rivals else "")
-        more += reason_html(self.reason) if self.reason is not None else ""
-        if not more:
+        """Returns HTML that opens to the reasons of the answer, after ``before``."""
+        details = before + (nbest_html(self.rivals) if self.rivals else "")
+        details += reason_html(self.reason) if self.reason is not None else ""
+        if not details:
             return ""
         title = "What came close" if self.reason is None else "Why, and what came close"
-        return f"<details><summary>{title}</summary>{more}</details>"
+        return f"<details><summary>{title}</summary>{details}</details>"
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,14 @@ class Contest:
 
     @property
     def first(self) -> Case:
-        """What the first model says."""
+        """Example as the first model answers it."""
         return next(iter(self.cases.values()))
 
     @property
     def facts(self) -> Mapping[str, Any]:
         """Its place."""
-        name, place = next(iter(self.first.facts.items()))
-        return {name: place}
+        name, position = next(iter(self.first.facts.items()))
+        return {name: position}
 
     @property
     def at(self) -> int:
@@ -164,22 +164,26 @@ class Contest:
 
     @property
     def wrong(self) -> dict[str, Case]:
-        """What those say that are wrong."""
+        """Answers of the models that are wrong."""
         pairs = zip(self.cases.items(), self.errors, strict=True)
         return {name: case for (name, case), error in pairs if error}
 
     @property
     def who(self) -> list[str]:
-        """Who is right where another is wrong, to choose by."""
+        """Pairs of models of which the first is right and the second wrong, for filters."""
         pairs = permutations(zip(self.cases, self.errors, strict=True), 2)
         if self.graded:
-            words = [f"{a} better than {b}" for (a, one), (b, other) in pairs if one < other]
+            words = [
+                f"{a} better than {b}"
+                for (a, first_errors), (b, second_errors) in pairs
+                if first_errors < second_errors
+            ]
             return words or ["equally good"]
         words = ["all wrong"] if all(self.errors) else []
-        for (a, one), (b, other) in pairs:
-            if other and not one:
+        for (a, first_errors), (b, second_errors) in pairs:
+            if second_errors and not first_errors:
                 words.append(f"{a} right, {b} wrong")
-            elif one and one < other:
+            elif first_errors and first_errors < second_errors:
                 words.append(f"both wrong, {a} less than {b}")
         return words
 
@@ -193,7 +197,7 @@ class Contest:
         return {**self.facts, "wrong": list(self.wrong), "answers": answers}
 
     def to_html(self, prefix: str, drawn: bool = True) -> str:
-        """An article: how it should be, and below it what every model says."""
+        """Returns an article: the gold answer, and below it the answer of every model."""
         rows = [(name, view_html(text)) for name, text in self.first.texts.items()]
         if (gold := self._gold()) is not None:
             rows.append(("gold", view_html(gold, f"{prefix}g")))
@@ -203,7 +207,7 @@ class Contest:
             rows.append(("gold", view_html(str(self.first.facts["gold"]))))
         wrong = self.wrong
         for k, (name, case) in enumerate(self.cases.items()):
-            equal = (a for a, other in self.cases.items() if other.predicted == case.predicted)
+            equal = (a for a, answer in self.cases.items() if answer.predicted == case.predicted)
             if labelled:
                 text = isinstance(case.predicted, WeighedText)
                 shaded = view_html(case.predicted) if text else ""
@@ -228,7 +232,7 @@ class Contest:
         return _article(self, words, f"<dl>{body}</dl>", {"who": "\n".join(self.who)})
 
     def _gold(self) -> View | ArcDiagram | str | None:
-        """How it should be, without marks of what one of the models misses."""
+        """Returns the gold answer, without the marks of one model's errors."""
         views = [case.gold for case in self.cases.values()]
         if isinstance(views[0], BracketedText):
             return BracketedText(views[0].text)
@@ -244,19 +248,19 @@ def _seen(view: View | ArcDiagram | str, prefix: str, drawn: bool) -> str:
 
 
 def _article(case: Case | Contest, words: Sequence[str], body: str, data: dict[str, str]) -> str:
-    name, place = next(iter(case.facts.items()))
+    name, position = next(iter(case.facts.items()))
     data = {"kinds": "\n".join(case.kinds), "labels": "\n".join(case.labels), **data}
     attributes = "".join(f' data-{key}="{escape(value)}"' for key, value in data.items())
     return (
         f'<article class="case" data-at="{case.at}"{attributes}>'
-        f"<h3>{escape(name)} {escape(place)} <small>{escape(' · '.join(words))}</small></h3>"
+        f"<h3>{escape(name)} {escape(position)} <small>{escape(' · '.join(words))}</small></h3>"
         f"{body}</article>"
     )
 
 
 @dataclass(frozen=True)
 class Cases:
-    """Errors of a model, the worst first, of which a page shows as many as it has room for.
+    """Errors of a model, the worst first; a page shows as many as fit.
 
     Parameters
     ----------
@@ -287,21 +291,23 @@ class Cases:
             if size > self.most:
                 break
             articles.append(article)
-        shown = self.cases[: len(articles)]
-        rest = f"the {len(shown):,} {self.order} are here"
-        text = f"{self.summary()}; " + ("all are here." if len(shown) == self.wrong else f"{rest}.")
+        displayed = self.cases[: len(articles)]
+        note = f"the {len(displayed):,} {self.order} are here"
+        text = f"{self.summary()}; " + (
+            "all are here." if len(displayed) == self.wrong else f"{note}."
+        )
         if any('class="hf-arcs"' in article for article in articles):
             drawn = sum("<svg" in article for article in articles)
-            rest = "of the others wrong arcs are told, the right ones marked"
-            text += f" {drawn:,} are drawn; {rest}."
+            note = "of the others wrong arcs are told, the right ones marked"
+            text += f" {drawn:,} are drawn; {note}."
         return (
-            f'<div class="cases" id="{prefix}"><p>{text}</p>{_controls(shown, prefix)}'
+            f'<div class="cases" id="{prefix}"><p>{text}</p>{_controls(displayed, prefix)}'
             + "\n".join(articles)
             + "</div>"
         )
 
     def summary(self) -> str:
-        """How many have errors."""
+        """Returns the number of examples with errors, as a sentence."""
         return f"{self.wrong:,} of {self.total:,} {self.unit} have errors"
 
 
@@ -320,12 +326,12 @@ class Contests(Cases):
     def summary(self) -> str:
         if self.graded:
             return f"On {self.differ:,} of {self.total:,} {self.unit} answers are not equally good"
-        some = f"On {self.wrong:,} of {self.total:,} {self.unit} at least one model errs"
-        return f"{some}, on {self.differ:,} of them another is right"
+        sentence = f"On {self.wrong:,} of {self.total:,} {self.unit} at least one model errs"
+        return f"{sentence}, on {self.differ:,} of them another is right"
 
 
 class Judgement(NamedTuple):
-    """How wrong a model is on every example, of which any can be looked at.
+    """Errors of a model on every example, any of which can be shown.
 
     Parameters
     ----------
@@ -356,7 +362,7 @@ class Judgement(NamedTuple):
 
 
 def contests(judgements: Mapping[str, Judgement]) -> Contests:
-    """The examples on which models differ most, with what each of them says.
+    """Selects the examples on which models differ most, with each model's answer.
 
     Parameters
     ----------
@@ -372,22 +378,24 @@ def contests(judgements: Mapping[str, Judgement]) -> Contests:
     >>> [contest.facts["sentence"] for contest in both.cases], both.wrong, both.differ
     ([3, 2], 2, 1)
     """
-    one = next(iter(judgements.values()))
+    first = next(iter(judgements.values()))
     errors = np.stack([judgement.errors for judgement in judgements.values()], axis=1)
-    most, least = errors.max(axis=1), errors.min(axis=1)
-    mixed = (most > least) & ((least == 0) | one.graded)
+    max_errors, least = errors.max(axis=1), errors.min(axis=1)
+    mixed = (max_errors > least) & ((least == 0) | first.graded)
     differ = int(np.count_nonzero(mixed))
-    wrong = differ if one.graded else int(np.count_nonzero(most))
-    order = np.lexsort((-most, least - most, ~mixed, most == 0))[: min(one.most, wrong)]
+    wrong = differ if first.graded else int(np.count_nonzero(max_errors))
+    order = np.lexsort((-max_errors, least - max_errors, ~mixed, max_errors == 0))[
+        : min(first.most, wrong)
+    ]
     answers = zip(*(judgement.cases(order) for judgement in judgements.values()), strict=True)
     rows = [
-        Contest(dict(zip(judgements, cases, strict=True)), errors[i].tolist(), one.graded)
+        Contest(dict(zip(judgements, cases, strict=True)), errors[i].tolist(), first.graded)
         for i, cases in zip(order.tolist(), answers, strict=True)
     ]
     words = "on which they differ most"
-    ahead = [[int(np.sum((a < b) & ((a == 0) | one.graded))) for b in errors.T] for a in errors.T]
+    ahead = [[int(np.sum((a < b) & ((a == 0) | first.graded))) for b in errors.T] for a in errors.T]
     return Contests(
-        rows, wrong, len(errors), one.unit, words, differ=differ, graded=one.graded, ahead=ahead
+        rows, wrong, len(errors), first.unit, words, differ=differ, graded=first.graded, ahead=ahead
     )
 
 

@@ -1,4 +1,4 @@
-"""What a model got right and wrong, on one page: scores, confusion, errors, weights, origin."""
+"""Evaluation of a model on one page: scores, confusion, errors, weights, origin."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = 8  # features in the row of a label
 
 
 class Findings(NamedTuple):
-    """What a task shows of a model on some data, besides its scores.
+    """Tables and figures of a task about a model on some data, besides its scores.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a model did, as a page or in a notebook.
+    """Scores and errors of a model, as a page or in a notebook.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Evaluation:
 
 
 def add_confusion(page: Page, facts: Mapping[str, Any]) -> None:
-    """What was taken for what, as ``facts`` of an evaluation tell it."""
+    """Adds the confusions that ``facts`` of an evaluation hold."""
     matrix, pairs = facts.get("confusion_matrix"), facts.get("confusion")
     if matrix:
         page.matrix(
@@ -136,7 +136,7 @@ def add_confusion(page: Page, facts: Mapping[str, Any]) -> None:
 def calibration_plots(
     models: Mapping[str, Mapping[str, Mapping[str, Any] | None]],
 ) -> tuple[list[Plot], list[str]]:
-    """How often answers are right by how probable they were, and that in words.
+    """Plots accuracy by predicted probability, with the figures as sentences.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class View(Protocol):
 
 @dataclass(frozen=True)
 class MarkedText:
-    """Words with labelled spans; those that are wrong stand out.
+    """Words with labelled spans; wrong ones are highlighted.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ class MarkedText:
         return " ".join(self._pieces(mark, str))
 
     def _pieces(self, mark: Any, plain: Any) -> Iterator[str]:
-        done = 0
+        n_written = 0
         for span in self.spans:
-            yield from map(plain, self.words[done : span[0]])
+            yield from map(plain, self.words[n_written : span[0]])
             yield mark(span, " ".join(self.words[span[0] : span[1]]))
-            done = span[1]
-        yield from map(plain, self.words[done:])
+            n_written = span[1]
+        yield from map(plain, self.words[n_written:])
 
 
 @dataclass(frozen=True)
@@ -153,14 +153,14 @@ class BracketedText:
     other: str = ""
 
     def to_html(self, prefix: str = "") -> str:
-        known = Counter(_brackets(self.other)) if self.other else None
-        own, tokens = iter(_brackets(self.text)), _TOKENS.findall(self.text)
+        other_brackets = Counter(_brackets(self.other)) if self.other else None
+        brackets, tokens = iter(_brackets(self.text)), _TOKENS.findall(self.text)
         parts: list[str] = []
         ends: list[str] = []  # of brackets that are open
         for token, following in zip(tokens, [*tokens[1:], ""], strict=True):
             if token[0] == "(":
-                span = next(own)
-                if known is not None and not known[span]:
+                span = next(brackets)
+                if other_brackets is not None and not other_brackets[span]:
                     ends.append("</span>")
                     parts.append(
                         f' <span class="b x" title="not in the other tree"><i>{escape(span[2])}</i>'
@@ -182,7 +182,7 @@ class BracketedText:
 
 @dataclass(frozen=True)
 class ChangedText:
-    """A text of which the words stand out that another has not at that place.
+    """A text in which the words are highlighted that another text lacks there.
 
     Examples
     --------
@@ -194,12 +194,16 @@ class ChangedText:
     other: str
 
     def to_html(self, prefix: str = "") -> str:
-        words, others = self.text.split(), self.other.split()
+        words, other_words = self.text.split(), self.other.split()
         parts = []
-        for kind, _, _, first, after in SequenceMatcher(None, others, words, False).get_opcodes():
-            some = escape(" ".join(words[first:after]))
-            if some:
-                parts.append(some if kind == "equal" else f'<mark class="k6">{some}</mark>')
+        for kind, _, _, first, after in SequenceMatcher(
+            None, other_words, words, False
+        ).get_opcodes():
+            words_html = escape(" ".join(words[first:after]))
+            if words_html:
+                parts.append(
+                    words_html if kind == "equal" else f'<mark class="k6">{words_html}</mark>'
+                )
         return f'<p class="hf-text">{" ".join(parts)}</p>'
 
     def to_text(self, coloured: bool = False) -> str:
@@ -227,7 +231,7 @@ def _brackets(text: str) -> list[Span]:
 
 
 def view_html(view: View | ArcDiagram | str, prefix: str = "v", drawn: bool = True) -> str:
-    """HTML of anything that can be looked at; of a tree that is not drawn the errors are told."""
+    """Returns HTML of any view; for a tree that is not drawn, a list of its errors."""
     if isinstance(view, str):
         return f'<p class="hf-text">{escape(view)}</p>'
     if isinstance(view, ArcDiagram) and not drawn:
@@ -246,7 +250,7 @@ def view_text(view: View | ArcDiagram | str, coloured: bool = False) -> str:
 
 
 class Rival(NamedTuple):
-    """One of the n best outputs; ``note`` stands for a probability that nobody knows."""
+    """One of the k best outputs; ``note`` replaces an unknown probability."""
 
     text: str
     probability: float | None = None
@@ -273,7 +277,7 @@ def nbest_html(rivals: Sequence[Rival]) -> str:
 
 
 def reason_html(reason: Any, shown: int = _SHOWN) -> str:
-    """Why an answer beat another: what fired and what it added, as bars to both sides.
+    """Returns the reasons of an answer: the contribution of each feature, as bars to both sides.
 
     ``reason`` has ``label``, ``runner_up``, ``gap`` and ``contributions``.
     """
@@ -283,11 +287,11 @@ def reason_html(reason: Any, shown: int = _SHOWN) -> str:
         f"<b>{gain:+.3f}</b><span>{escape(name)}</span></li>"
         for name, gain in reason.contributions[:shown]
     ]
-    more = len(reason.contributions) - shown
-    rest = f"<p><small>… and {more:,} more features.</small></p>" if more > 0 else ""
+    n_hidden = len(reason.contributions) - shown
+    remainder = f"<p><small>… and {n_hidden:,} more features.</small></p>" if n_hidden > 0 else ""
     return (
         f"<p>{escape(reason.label)}, not {escape(reason.runner_up)}, by {reason.gap:.3f}:</p>"
-        f'<ul class="hf-why">{"".join(rows)}</ul>{rest}'
+        f'<ul class="hf-why">{"".join(rows)}</ul>{remainder}'
     )
 
 

@@ -112,7 +112,7 @@ class Frame(NamedTuple):
 
 
 def showable(values: np.ndarray, scale: str) -> np.ndarray:
-    """Which values an axis of this scale can show."""
+    """Returns which values an axis of this scale can show."""
     with np.errstate(invalid="ignore"):
         mask = np.abs(values) < LARGEST
         return mask & (values >= 1 / LARGEST) if scale == "log" else mask
@@ -199,7 +199,7 @@ def columns(groups: list[Bars], names: list[str], frame: Frame, prefix: str) -> 
 
 
 def hatches(prefix: str) -> str:
-    """Fill patterns that tell bar groups apart without colour."""
+    """Returns fill patterns that distinguish groups of bars without colour."""
     paper = 'stroke="var(--hf-paper,#fff)" stroke-opacity=".55" stroke-width="1.6"'
     return "".join(
         f'<pattern id="{prefix}-h{k}" width="6" height="6" patternUnits="userSpaceOnUse">'
@@ -210,7 +210,7 @@ def hatches(prefix: str) -> str:
 
 
 def swatch(mark: Series | Bars, x: float, y: float, prefix: str, alone: bool) -> str:
-    """The sample of a series that stands in the legend, 24 pixels wide."""
+    """Draws the sample of a series in the legend, 24 pixels wide."""
     if isinstance(mark, Bars):
         box = f'x="{_n(x + 4)}" y="{_n(y - 6)}" width="18" height="12"'
         hatch = "" if alone else _hatch(mark.look, box, prefix)

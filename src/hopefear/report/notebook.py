@@ -1,4 +1,4 @@
-"""What notebooks and terminals show of models, explanations, evaluations and answers."""
+"""HTML and text of models, explanations, evaluations and answers for notebooks and terminals."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def nbest_list_html(outputs: Sequence[Any]) -> str:
     >>> "75.0 %" in nbest_list_html([Output(["A", "B"], 0.75)])
     True
     """
-    rivals = [Rival(" ".join(map(value_text, each[0])), each.probability) for each in outputs]
+    rivals = [Rival(" ".join(map(value_text, output[0])), output.probability) for output in outputs]
     return styled(nbest_html(rivals))
 
 
 def model_html(model: Any) -> str:
     """A model: what it is, and what it weighs."""
-    about = model.about
-    facts = {
-        "learner": about.get("learner"),
+    metadata = model.about
+    summary = {
+        "learner": metadata.get("learner"),
         "labels": ", ".join(map(str, getattr(model, "classes", ()))) or None,
         "features": model.features.size,
         "weights other than 0": model.nnz,
-        "trained on": about.get("data", {}).get("source"),
+        "trained on": metadata.get("data", {}).get("source"),
         "signature": model.signature,
     }
     top: Any = None
@@ -77,14 +77,16 @@ def model_html(model: Any) -> str:
         weights = _folded("What it weighs", table(["label", "features"], rows, align="l"))
     elif top:
         weights = _folded("What it weighs", table(["feature", "weight"], top))
-    return styled(f"<p><b>{escape(type(model).__name__)}</b></p>{_pairs(facts)}{weights}")
+    return styled(f"<p><b>{escape(type(model).__name__)}</b></p>{_pairs(summary)}{weights}")
 
 
 def estimator_html(estimator: Any) -> str:
     """An estimator: its parameters, and what came of them where it is fitted."""
-    usual = type(estimator)().get_params() if _has_defaults(type(estimator)) else {}
+    defaults = type(estimator)().get_params() if _has_defaults(type(estimator)) else {}
     params = estimator.get_params()
-    rows = [[name, value] for name, value in params.items() if repr(usual.get(name)) != repr(value)]
+    rows = [
+        [name, value] for name, value in params.items() if repr(defaults.get(name)) != repr(value)
+    ]
     html = f"<p><b>{escape(type(estimator).__name__)}</b></p>"
     html += _pairs({"learner": params.get("learner"), **dict(rows)})
     if not estimator.__sklearn_is_fitted__():

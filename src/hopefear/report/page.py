@@ -125,11 +125,13 @@ def _format(column: Sequence[Cell]) -> list[str]:
 def _decimals(values: Sequence[float]) -> int | None:
     """Decimals for a whole column, or None where its values are too far apart for one choice."""
     top = max((abs(v) for v in values), default=0.0)
-    most = 4 if top < 1 else 2 if top < 1e3 else 1 if top < 1e4 else 0
-    if top >= 1e12 or any(0 < abs(v) < 0.5 * 10**-most for v in values):
+    max_decimals = 4 if top < 1 else 2 if top < 1e3 else 1 if top < 1e4 else 0
+    if top >= 1e12 or any(0 < abs(v) < 0.5 * 10**-max_decimals for v in values):
         return None
-    enough = (d for d in range(most) if all(round(v, d) == round(v, most) for v in values))
-    return max(next(enough, most), min(most, 1))
+    enough = (
+        d for d in range(max_decimals) if all(round(v, d) == round(v, max_decimals) for v in values)
+    )
+    return max(next(enough, max_decimals), min(max_decimals, 1))
 
 
 def _number(value: float, decimals: int | None) -> str:
@@ -179,15 +181,15 @@ def _fraction(value: Cell) -> float | None:
 
 
 def _is_numeric(column: Sequence[Cell]) -> bool:
-    seen = False
+    has_number = False
     for value in column:
         if value is None or (isinstance(value, str) and value.strip() in ("", ABSENT, "-", "—")):
             continue
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if not number and not (isinstance(value, str) and _NUMERIC.fullmatch(value.strip())):
             return False
-        seen = True
-    return seen
+        has_number = True
+    return has_number
 
 
 # Nothing may be fetched and nothing but the page's own script may run, whatever a cell contains.
@@ -251,7 +253,7 @@ class Page:
         highlight: Mapping[str, Best] | None = None,
         notes: str | Sequence[str] | None = None,
     ) -> Page:
-        """Add a table; columns of numbers stand right and share their decimals.
+        """Adds a table; columns of numbers are aligned right and share their decimals.
 
         Parameters
         ----------
@@ -282,15 +284,15 @@ class Page:
         """
         if len(values) != len(labels) or any(len(row) != len(labels) for row in values):
             raise ValueError(f"{len(labels)} labels do not fit the numbers; give a square of them")
-        whole = all(isinstance(v, numbers.Integral) for row in values for v in row)
+        is_integral = all(isinstance(v, numbers.Integral) for row in values for v in row)
         top = max((abs(v) for row in values for v in row), default=0.0) or 1.0
         head = "".join(f'<th scope="col" class="r">{escape(name)}</th>' for name in labels)
         lines = []
         for name, row in zip(labels, values, strict=True):
-            most = max(1, sum(row)) if whole else top
+            scale, decimals = (max(1, sum(row)), 0) if is_integral else (top, 2)
             cells = "".join(
-                f'<td class="r"{_shade(v / most)}>'
-                f"{'·' if not whole and abs(v) < 0.005 else _number(v, 0 if whole else 2)}</td>"
+                f'<td class="r"{_shade(v / scale)}>'
+                f"{'·' if not is_integral and abs(v) < 0.005 else _number(v, decimals)}</td>"
                 for v in row
             )
             lines.append(f'<tr><th scope="row" class="n">{escape(name)}</th>{cells}</tr>')
@@ -307,7 +309,7 @@ class Page:
         return self._put(self._figure(plot, caption))
 
     def figures(self, plots: Sequence[Plot], captions: Sequence[str] | None = None) -> Page:
-        """Add small plots side by side, as many to a row as the window holds."""
+        """Adds small plots side by side, as many in a row as fit the window."""
         below = list(captions) if captions is not None else [""] * len(plots)
         if len(below) != len(plots):
             raise ValueError(f"{len(below)} captions for {len(plots)} plots; give equally many")

@@ -27,7 +27,7 @@ from hopefear.report.theme import escape, shorten, text_width, wrap
 
 
 def describe(plot: Plot) -> str:
-    """What the plot shows, in words: each series with its size, range and last value."""
+    """Describes a plot: each series with its size, range and last value."""
     axes = [
         f"{label or name} ({scale} scale)" if scale == "log" else (label or name)
         for label, name, scale in (
@@ -56,7 +56,7 @@ def describe(plot: Plot) -> str:
 
 
 def notes_of(plot: Plot) -> list[str]:
-    """What an axis could not show, and what was thinned: no loss is silent."""
+    """Describes the values that an axis could not show, and thinned series."""
     strange = below = outside = 0
     crowded = []
     for s in plot.series:
@@ -102,7 +102,7 @@ TILT, TILTED_WIDTH = 35, 150.0
 
 
 class Entry(NamedTuple):
-    """One name in the legend and what it stands for."""
+    """One name in the legend and its mark."""
 
     label: str
     width: float
@@ -209,15 +209,15 @@ def _categories(plot: Plot) -> list[str]:
 
 
 def _legend(plot: Plot, width: float) -> list[list[Entry]]:
-    seen: dict[tuple[Any, ...], Entry] = {}
+    entries: dict[tuple[Any, ...], Entry] = {}
     marks = [((s.label, s.kind, s.dashed), s.label, s) for s in plot.series]
     for key, label, mark in marks + [((g.group,), g.group, g) for g in plot.groups]:
-        if label and key not in seen:
+        if label and key not in entries:
             text = shorten(label, width - 40, SMALL)
-            seen[key] = Entry(text, 32 + text_width(text, SMALL) + 16, mark)
+            entries[key] = Entry(text, 32 + text_width(text, SMALL) + 16, mark)
     rows: list[list[Entry]] = []
     room = 0.0
-    for entry in seen.values():
+    for entry in entries.values():
         if entry.width > room:
             rows.append([])
             room = width + 16
@@ -283,7 +283,7 @@ def _tilted_height(names: list[str]) -> float:
 
 def _levels(plot: Plot, frame: Frame) -> list[str]:
     out: list[str] = []
-    taken: list[np.ndarray] = [trace(series, frame) for series in plot.series]
+    occupied: list[np.ndarray] = [trace(series, frame) for series in plot.series]
     for level in plot.levels:
         if not (
             showable(np.array([level.y]), plot.y_scale)[0] and frame.y.lo <= level.y <= frame.y.hi
@@ -292,26 +292,26 @@ def _levels(plot: Plot, frame: Frame) -> list[str]:
         y = frame.y.put(level.y)
         out.append(_line(frame.x.start, y, frame.x.end, y, MUTED, ' stroke-dasharray="3 3"'))
         label = shorten(level.label, frame.x.end - frame.x.start, TICK)
-        x, base = _free_place(frame, y, text_width(label, TICK), taken)
+        x, base = _free_place(frame, y, text_width(label, TICK), occupied)
         text = _text(label, x, base, TICK, MUTED)
         out.append(f'<g style="paint-order:stroke;stroke:{PAPER};stroke-width:4px">{text}</g>')
     return out
 
 
 def _free_place(
-    frame: Frame, y: float, width: float, taken: list[np.ndarray]
+    frame: Frame, y: float, width: float, occupied: list[np.ndarray]
 ) -> tuple[float, float]:
-    """Where a label on a level hides the fewest points; the place is then taken too."""
-    spots = [
+    """Returns the position of a label where it hides the fewest points; then marks it occupied."""
+    positions = [
         (x, base)
         for x in (frame.x.end - width, frame.x.start + 6, (frame.x.start + frame.x.end - width) / 2)
         for base in (y - 5, y + 14)
         if frame.y.end - 4 <= base - 9 and base < frame.y.start
     ]
-    points = np.concatenate([np.zeros((0, 2)), *taken])
+    points = np.concatenate([np.zeros((0, 2)), *occupied])
 
-    def hidden(spot: tuple[float, float]) -> int:
-        x, base = spot
+    def hidden(position: tuple[float, float]) -> int:
+        x, base = position
         return int(
             np.sum(
                 (points[:, 0] > x - 4)
@@ -321,9 +321,9 @@ def _free_place(
             )
         )
 
-    x, base = min(spots or [(frame.x.end - width, y + 14)], key=hidden)
+    x, base = min(positions or [(frame.x.end - width, y + 14)], key=hidden)
     along = np.linspace(x, x + width, 9)
-    taken.append(np.column_stack([along, np.full(9, base - 4.0)]).repeat(100, axis=0))
+    occupied.append(np.column_stack([along, np.full(9, base - 4.0)]).repeat(100, axis=0))
     return x, base
 
 
@@ -340,10 +340,10 @@ def _text(
     )
 
 
-def _line(x0: float, y0: float, x1: float, y1: float, stroke: str, more: str = "") -> str:
+def _line(x0: float, y0: float, x1: float, y1: float, stroke: str, attributes: str = "") -> str:
     return (
         f'<path d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" style="stroke:{stroke}" fill="none"'
-        f"{more}/>"
+        f"{attributes}/>"
     )
 
 
@@ -547,10 +547,10 @@ class Plot:
     def _look(self, label: str, look: int | None) -> int:
         if look is not None:
             return look
-        seen = {s.label: s.look for s in self.series} | {g.group: g.look for g in self.groups}
-        if label in seen:
-            return seen[label]
-        used = set(seen.values())
+        looks = {s.label: s.look for s in self.series} | {g.group: g.look for g in self.groups}
+        if label in looks:
+            return looks[label]
+        used = set(looks.values())
         return next(i for i in range(len(used) + 1) if i not in used)
 
 

@@ -45,7 +45,7 @@ class Run(NamedTuple):
         return next((e[key] for e in reversed(self.events) if e.get(key) is not None), None)
 
     def seconds(self) -> float | None:
-        """Time it took, as far as events tell it."""
+        """Seconds of the run, None where its events lack them."""
         return max((time for time in self.times() if time is not None), default=None)
 
     def times(self) -> list[float | None]:
@@ -61,14 +61,14 @@ class Run(NamedTuple):
         times: list[float | None] = [None] * len(self.events)
         total, epoch, waiting = 0.0, 0.0, list[tuple[int, float]]()
         for k, event in enumerate(self.events):
-            own, here = as_number(event.get("seconds")), as_number(event.get("epoch"))
-            if own is None:
+            seconds, here = as_number(event.get("seconds")), as_number(event.get("epoch"))
+            if seconds is None:
                 waiting += [] if here is None else [(k, here)]
                 continue
-            for j, place in waiting:
-                if here is not None and epoch <= place < here:
-                    times[j] = total + own * (place - epoch) / (here - epoch)
-            total += own
+            for j, epoch_before in waiting:
+                if here is not None and epoch <= epoch_before < here:
+                    times[j] = total + seconds * (epoch_before - epoch) / (here - epoch)
+            total += seconds
             times[k], epoch, waiting = total, epoch if here is None else here, []
         return times
 
@@ -78,14 +78,14 @@ class Run(NamedTuple):
         ``clock`` names another count of events to go by, such as ``seconds``.
         """
         clock = clock or self.clock()
-        places = [as_number(event.get(clock)) for event in self.events]
+        positions = [as_number(event.get(clock)) for event in self.events]
         values = [as_number(look_up(event, *keys)) for event in self.events]
-        pairs = zip(self.times() if clock == "seconds" else places, values, strict=True)
+        pairs = zip(self.times() if clock == "seconds" else positions, values, strict=True)
         points = [(x, y) for x, y in pairs if x is not None and y is not None]
         return [x for x, _ in points], [y for _, y in points]
 
     def clock(self) -> str:
-        """What the x axis counts: samples, or epochs where samples are not told."""
+        """Unit of the x axis: samples, or epochs where events have no samples."""
         return "samples" if self.last("samples") is not None else "epoch"
 
 
@@ -100,24 +100,24 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
     folder : path
         Folder that training wrote its run to.
     """
-    place = Path(folder)
+    path = Path(folder)
     remarks: list[str] = []
     try:
-        settings = json.loads(_read(place / "run.json"))
+        settings = json.loads(_read(path / "run.json"))
     except ValueError as error:
         raise InputError(
-            str(place / "run.json"), getattr(error, "lineno", 0), "a JSON object", str(error)
+            str(path / "run.json"), getattr(error, "lineno", 0), "a JSON object", str(error)
         ) from error
     if not isinstance(settings, dict):
-        raise InputError(str(place / "run.json"), 0, "a JSON object", type(settings).__name__)
-    events = _in_order(_events(place / "events.jsonl", remarks), remarks)
+        raise InputError(str(path / "run.json"), 0, "a JSON object", type(settings).__name__)
+    events = _in_order(_events(path / "events.jsonl", remarks), remarks)
     if not events:
         remarks.append("no events yet")
-    return Run(place.resolve().name, settings, events, remarks)
+    return Run(path.resolve().name, settings, events, remarks)
 
 
 def by_seed(run: Run) -> list[Run]:
-    """The run, or one for each seed where its events tell several."""
+    """Splits a run by seed where its events have several."""
     parts: dict[str, list[Event]] = {}
     for event in run.events:
         parts.setdefault(str(event.get("seed")), []).append(event)
@@ -215,7 +215,7 @@ _ERRORS = ("ter", "wer", "cer")
 def run_report(
     folders: Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str],
-    more: Sequence[Callable[[Page, Sequence[Run]], None]] = (),
+    sections: Sequence[Callable[[Page, Sequence[Run]], None]] = (),
 ) -> Page:
     """Write one page that shows training runs side by side.
 
@@ -225,7 +225,7 @@ def run_report(
         Run folders, one or more; each holds ``run.json`` and ``events.jsonl``.
     out : path
         HTML file to write.
-    more : sequence of callables
+    sections : sequence of callables
         Each adds sections of its own to the page, before the settings.
 
     Returns
@@ -247,7 +247,7 @@ def run_report(
     _curves(page, runs)
     _scores(page, runs, "train", "On the lists tuned on", "Tuning")
     _scores(page, runs, "dev", "On development data", "Development")
-    for draw in more:
+    for draw in sections:
         draw(page, runs)
     _settings(page, runs)
     page.write(out)
@@ -261,7 +261,7 @@ def _summary(page: Page, runs: Sequence[Run]) -> None:
         for name in ("train", "dev")
         for metric in _metrics(runs, name)
     }
-    facts = {
+    columns_of_summary = {
         key: title
         for key, title in (
             ("epoch", "epochs"),
@@ -277,13 +277,13 @@ def _summary(page: Page, runs: Sequence[Run]) -> None:
         )
         if any(run.last(key) is not None for run in runs)
     }
-    columns = ["run", "learner", *measured.values(), *facts.values()]
+    columns = ["run", "learner", *measured.values(), *columns_of_summary.values()]
     rows = [
         [
             run.name,
             value_text(run.settings.get("learner")),
             *(_best(run, *keys) for keys in measured),
-            *(run.seconds() if key == "seconds" else run.last(key) for key in facts),
+            *(run.seconds() if key == "seconds" else run.last(key) for key in columns_of_summary),
         ]
         for run in runs
     ]
@@ -320,10 +320,10 @@ def _scores(page: Page, runs: Sequence[Run], name: str, title: str, short: str) 
         return
     _along(page.section(title), runs, [(f"{short} {m}", m, (name, m)) for m in metrics])
     trades = []
-    for what, label in (("nnz", "non-zero weights"), ("seconds", "seconds")):
+    for clock, label in (("nnz", "non-zero weights"), ("seconds", "seconds")):
         plot = Plot(f"{short} {metrics[0]} against {label}", label, metrics[0], "log")
         for look, run in enumerate(runs):
-            x, y = run.curve(name, metrics[0], clock=what)
+            x, y = run.curve(name, metrics[0], clock=clock)
             if x:
                 plot.points(x[-1:], y[-1:], run.name, look=look)
         trades += [plot] if plot.series else []
@@ -346,25 +346,25 @@ def _settings(page: Page, runs: Sequence[Run]) -> None:
             "What differs between the runs.",
             align="l" * (len(runs) + 1),
         )
-    same = {k: flat[0].get(k) for k in keys if k not in differ}
-    if same:
+    shared = {k: flat[0].get(k) for k in keys if k not in differ}
+    if shared:
         with page.details("What the runs share"):
-            page.keyvalues(same)
+            page.keyvalues(shared)
 
 
 _CLOCKS = {"epoch": "passes", "samples": "samples", "seconds": "seconds"}
 
 
 def _along(page: Page, runs: Sequence[Run], kinds: Sequence[tuple[str, str, Any]]) -> None:
-    """Curves by every count that events tell, of which the reader chooses."""
+    """Adds curves by every clock of the events, from which the reader chooses."""
     parts = {}
     for clock, words in _CLOCKS.items():
         plots = [_compare(runs, title, label, *keys, clock=clock) for title, label, keys in kinds]
         if any(plot.series for plot in plots):
             parts[words] = partial(page.figures, plots)
-    usual = _CLOCKS[runs[0].clock()]
+    default = _CLOCKS[runs[0].clock()]
     if len(parts) > 1:
-        page.choices("Along", parts, usual if usual in parts else next(iter(parts)))
+        page.choices("Along", parts, default if default in parts else next(iter(parts)))
     elif parts:
         next(iter(parts.values()))()
 
@@ -379,7 +379,7 @@ def _compare(runs: Sequence[Run], title: str, label: str, *keys: str, clock: str
 
 
 def distinct(runs: Sequence[Run], folders: Sequence[str | os.PathLike[str]]) -> list[Run]:
-    """The runs under names that tell them apart."""
+    """Returns the runs under names that are distinct."""
     names = [run.name for run in runs]
     if len(set(names)) == len(names):
         return list(runs)

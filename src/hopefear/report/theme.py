@@ -1,4 +1,4 @@
-"""How things look: text escaped for HTML and SVG, colours, marker shapes, room that words take."""
+"""Theme of pages: text escaped for HTML and SVG, colours, marker shapes, widths of words."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ def write_atomically(path: str | os.PathLike[str], data: Buffer | Iterable[bytes
     >>> folder.cleanup()
     """
     chunks = [data] if isinstance(data, bytes | bytearray | memoryview) else data
-    known = sum(map(_size, chunks)) if isinstance(chunks, list) else 0
-    with atomic_file(path, known) as file:
+    total = sum(map(_size, chunks)) if isinstance(chunks, list) else 0
+    with atomic_file(path, total) as file:
         for chunk in chunks:
             file.write(chunk)
 
@@ -80,34 +80,34 @@ def atomic_file(path: str | os.PathLike[str], size: int = 0) -> Iterator[IO[byte
     b'one two'
     >>> folder.cleanup()
     """
-    shown = os.fspath(path)
-    with _named(shown):
-        stream = _is_stream(shown)
-    target = shown if stream else os.path.realpath(shown)
+    name = os.fspath(path)
+    with _named(name):
+        stream = _is_stream(name)
+    target = name if stream else os.path.realpath(name)
     folder = os.path.dirname(target)
     temporary = os.path.join(folder, f".hopefear-{secrets.token_hex(8)}.tmp")
     # Not tempfile: its mode 0600 would survive the rename and lock out other readers.
     # To be read too: what is written may be mapped before it is complete.
     flags = os.O_WRONLY if stream else os.O_RDWR | os.O_CREAT | os.O_EXCL
     try:
-        with _named(shown):
+        with _named(name):
             handle = os.open(target if stream else temporary, flags, 0o666)
-        file = BufferedWriter(_Target(handle, shown, size), 1 << 16)
+        file = BufferedWriter(_Target(handle, name, size), 1 << 16)
         try:
             yield file
             file.flush()
             if not stream:
-                with _named(shown, max(size, file.tell())):
+                with _named(name, max(size, file.tell())):
                     os.fsync(handle)
         except BaseException:
             # Closing flushes again and fails again; the first error is the one to tell.
             with suppress(OSError, HopefearError):
                 file.close()
             raise
-        with _named(shown, size):
+        with _named(name, size):
             file.close()
         if not stream:
-            with _named(shown):
+            with _named(name):
                 with suppress(FileNotFoundError):
                     os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
                 os.replace(temporary, target)
@@ -128,17 +128,19 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     Traceback (most recent call last):
     hopefear.errors.HopefearError: cannot write no-such-folder/model: No such file or directory
     """
-    shown = os.fspath(path)
-    with _named(shown):
-        if _is_stream(shown):
+    name = os.fspath(path)
+    with _named(name):
+        if _is_stream(name):
             return
-        target = os.path.realpath(shown)
+        target = os.path.realpath(name)
         temporary = os.path.join(os.path.dirname(target), f".hopefear-{secrets.token_hex(8)}.tmp")
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         os.unlink(temporary)
 
 
-def read_small(file: IO[bytes], path: str | os.PathLike[str], most: int = MAX_SMALL_BYTES) -> bytes:
+def read_small(
+    file: IO[bytes], path: str | os.PathLike[str], max_bytes: int = MAX_SMALL_BYTES
+) -> bytes:
     """All bytes of a file that people write: settings, templates, weights of a decoder.
 
     Parameters
@@ -147,7 +149,7 @@ def read_small(file: IO[bytes], path: str | os.PathLike[str], most: int = MAX_SM
         Open for reading.
     path : str or path
         How messages call it.
-    most : int
+    max_bytes : int
         Bytes that it may have; a device such as ``/dev/zero`` has no end.
 
     Examples
@@ -157,14 +159,14 @@ def read_small(file: IO[bytes], path: str | os.PathLike[str], most: int = MAX_SM
     Traceback (most recent call last):
     hopefear.errors.InputError: a.toml: expected a file of at most 8 bytes, found 'more'
     """
-    data = file.read(most + 1)
-    if len(data) > most:
-        raise InputError(os.fspath(path), 0, f"a file of at most {most:,} bytes", "more")
+    data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise InputError(os.fspath(path), 0, f"a file of at most {max_bytes:,} bytes", "more")
     return data
 
 
 def is_beside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
-    """Whether a file that another one names lies in the folder of that one, or below, links seen.
+    """Whether a file that another file names is in the folder of that file or below it.
 
     Examples
     --------
@@ -178,12 +180,12 @@ def is_beside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> b
 class _Target(FileIO):
     """A file whose errors of writing name it, and no error of anything else does."""
 
-    def __init__(self, handle: int, shown: str, size: int) -> None:
+    def __init__(self, handle: int, name: str, size: int) -> None:
         super().__init__(handle, "wb")
-        self._shown, self._least, self._written = shown, size, 0
+        self._name, self._least, self._written = name, size, 0
 
     def write(self, data: Any) -> int:
-        with _named(self._shown, max(self._least, self._written + _size(data))):
+        with _named(self._name, max(self._least, self._written + _size(data))):
             count = super().write(data)
         self._written += count
         return count

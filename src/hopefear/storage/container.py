@@ -158,10 +158,10 @@ def save(
 
 def load(path: str | os.PathLike[str], kind: str) -> tuple[Header, Arrays]:
     """Read a container from a file; errors as in :func:`unpack`, naming the file."""
-    shown = os.fspath(path)
+    name = os.fspath(path)
     try:
         # Unbuffered: a buffer is joined to the rest, which would hold the file twice.
-        with open(shown, "rb", buffering=0) as file:
+        with open(name, "rb", buffering=0) as file:
             data = file.read(len(MAGIC))
             if data == MAGIC:  # a huge file of another sort is refused unread
                 if file.seekable():
@@ -170,13 +170,13 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[Header, Arrays]:
                 data += file.readall()
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         reason = getattr(error, "strerror", None) or error
-        raise ModelError(f"cannot read {shown}: {reason}") from error
-    return unpack(data, kind=kind, name=shown)
+        raise ModelError(f"cannot read {name}: {reason}") from error
+    return unpack(data, kind=kind, name=name)
 
 
 @contextmanager
 def untrusted(name: str, remedy: str = "") -> Iterator[None]:
-    """Whatever goes wrong with what a file says is a ModelError that names the file.
+    """Turns any error in reading a file into a ModelError that names the file.
 
     Parameters
     ----------
@@ -198,13 +198,13 @@ def untrusted(name: str, remedy: str = "") -> Iterator[None]:
         raise
     except (*_MALFORMED, MemoryError, HopefearError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        said = ":" if isinstance(error, ModelError) else " makes no sense:"
+        joint = ":" if isinstance(error, ModelError) else " makes no sense:"
         end = remedy and f"; {remedy}"
-        raise ModelError(f"{name}{said} {reason:.300}{end}") from error
+        raise ModelError(f"{name}{joint} {reason:.300}{end}") from error
 
 
 def field_of(header: Mapping[str, Any], name: str, *types: type) -> Any:
-    """What a header says under a name, or ModelError unless it has one of these very types.
+    """Returns a field of a header; raises ModelError unless it has one of ``types``.
 
     Examples
     --------
@@ -215,8 +215,8 @@ def field_of(header: Mapping[str, Any], name: str, *types: type) -> Any:
         raise ModelError(f"{name} is missing")
     value = header[name]
     if type(value) not in types:
-        wanted = " or ".join(kind.__name__ for kind in types)
-        raise ModelError(f"{name} is {value!r:.60}, not of the type {wanted}")
+        expected = " or ".join(kind.__name__ for kind in types)
+        raise ModelError(f"{name} is {value!r:.60}, not of the type {expected}")
     return value
 
 
@@ -229,7 +229,7 @@ def names_of(header: Mapping[str, Any], name: str) -> tuple[str, ...]:
     ('N', 'V')
     """
     names = field_of(header, name, list)
-    if not names or not all(type(one) is str for one in names) or len(set(names)) != len(names):
+    if not names or not all(type(value) is str for value in names) or len(set(names)) != len(names):
         raise ModelError(f"{name} is {names!r:.60}, not a list of different names")
     return tuple(names)
 
@@ -248,7 +248,7 @@ def array_of(
     if array is None:
         raise ModelError(f"the array {name} is missing")
     fits = array.ndim == len(shape) and all(
-        wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True)
+        length in (None, size) for length, size in zip(shape, array.shape, strict=True)
     )
     if array.dtype != dtype or not fits:
         sizes = " × ".join("any" if size is None else str(size) for size in shape)
@@ -382,8 +382,8 @@ def _check_finite(name: str, array: np.ndarray) -> None:
         )
 
 
-def _damaged(name: str, what: str) -> ModelError:
-    return ModelError(f"{name} is damaged: {what} changed since it was written; fetch it again")
+def _damaged(name: str, section: str) -> ModelError:
+    return ModelError(f"{name} is damaged: {section} changed since it was written; fetch it again")
 
 
 def _refuse_constant(name: str) -> Any:
@@ -399,7 +399,7 @@ def check_plain(value: Any) -> None:
             raise ValueError("a string with half of a surrogate pair, which UTF-8 cannot hold")
         pairs = [item for item in level if type(item) is dict]
         lists = [item for item in level if type(item) is list]
-        level = [each for items in (*lists, *pairs, *(p.values() for p in pairs)) for each in items]
+        level = [item for items in (*lists, *pairs, *(p.values() for p in pairs)) for item in items]
         if not level:
             return
     raise ValueError(f"more than {_DEPTH} lists or objects inside of each other")

@@ -17,8 +17,8 @@ class Classes:
     """Searches among classes, for structures that score and weigh each of them.
 
     An output ``y`` is the number of a class. Behind the scores of the parts, ``theta`` has room for
-    one number a class twice: scores with costs (or probabilities), and the n best. Of classes that
-    tie, gold is the last that searches find: a tie is a mistake.
+    one number a class: scores with costs, or probabilities. Of classes that tie, gold is the last
+    that searches find: a tie is a mistake.
     """
 
     @required
@@ -51,7 +51,7 @@ class Classes:
     @python_only
     def workspace(self, data, loss, dtype):
         parts = self.n_parts()
-        theta = np.zeros(parts + 2 * self.n_labels)
+        theta = np.zeros(parts + self.n_labels)
         # Gold and one other class; of two classes they have the weights in common.
         max_nnz = min(2, parts) * (int(np.diff(data.indptr).max(initial=0)) + 1)
         return new_workspace(theta, np.zeros(parts), np.zeros(1, np.int64), loss, max_nnz)
@@ -61,7 +61,7 @@ class Classes:
 
     def seek(self, x, theta, cost, sign, y):
         n, gold = self.how_many(), x.data.labels[x.i]
-        charged = theta[theta.size - 2 * n : theta.size - n]
+        charged = theta[theta.size - n :]
         for c in range(n):
             price = cost.price(gold, c)
             charged[c] = price if sign == math.inf else self.point(theta, c) + sign * price
@@ -71,9 +71,9 @@ class Classes:
     def charge(self, x, cost, y):
         return cost.price(x.data.labels[x.i], np.int64(y[0]))
 
-    def candidates(self, x, theta, cost, n, ratio):
+    def k_best(self, x, theta, cost, ratio, outputs):
         classes, gold = self.how_many(), x.data.labels[x.i]
-        charged = theta[theta.size - 2 * classes : theta.size - classes]
+        charged = theta[theta.size - classes :]
         for c in range(classes):
             charged[c] = self.point(theta, c)
             if cost is not None:
@@ -82,16 +82,12 @@ class Classes:
         if ratio > 0.0:
             lowest = charged[best] - math.log(ratio)
         found = 0
-        while found < min(n, classes) and (found == 0 or not charged[best] < lowest):
-            theta[theta.size - classes + found] = best
+        while found < min(outputs.shape[0], classes) and (found == 0 or not charged[best] < lowest):
+            outputs[found, 0] = best
             charged[best] = -math.inf
             found += 1
             best = highest(charged, gold)
         return found
-
-    def candidate(self, x, theta, k):
-        first = theta.size - self.how_many() + k
-        return theta[first : first + 1]
 
     def right(self, x, y):
         return y[0] == x.data.labels[x.i]
@@ -99,73 +95,86 @@ class Classes:
     def lead(self, x, theta, y):
         return self.point(theta, x.data.labels[x.i]) - self.point(theta, np.int64(y[0]))
 
-    def clear(self, x, mu):
-        for k in range(mu.size):
-            mu[k] = 0.0
-
-    def pull(self, x, y, coef, mu):
+    def add_difference(self, x, y, coef, mu, clear):
+        if clear:
+            set_to_zero(mu)
         self.weigh(x.data.labels[x.i], coef, mu)
         self.weigh(np.int64(y[0]), -coef, mu)
 
-    def gram(self, x, theta, count, mu, products):
+    def gram_matrix(self, x, outputs, count, mu, products):
         gold, square = np.int64(x.data.labels[x.i]), self.bias * self.bias
         for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
             square += float(x.data.values[p]) * float(x.data.values[p])
         for k in range(count):
-            a = np.int64(self.candidate(x, theta, k)[0])
+            a = outputs[k, 0]
             for m in range(count):
-                b = np.int64(self.candidate(x, theta, m)[0])
+                b = outputs[m, 0]
                 product = self.overlap(gold, gold) + self.overlap(a, b)
                 product -= self.overlap(gold, a) + self.overlap(gold, b)
                 products[k, m] = square * product
 
-    def expect(self, x, theta, coef, mu):
-        n, gold = self.how_many(), x.data.labels[x.i]
-        shares = theta[theta.size - 2 * n : theta.size - n]
-        top, others = share_out(self, theta, 1.0, shares), 0.0
-        for c in range(n):
-            if c != gold:
-                others += shares[c]
-        total = others + shares[gold]
-        self.clear(x, mu)
-        # Written so that certainty about gold keeps its digits.
-        self.weigh(gold, coef * (others / total), mu)
-        for c in range(n):
-            if c != gold:
-                self.weigh(c, -coef * (shares[c] / total), mu)
-        rest = others if top == gold else total - 1.0
-        return math.log1p(rest) + (self.point(theta, top) - self.point(theta, gold))
-
-    def settles(self, value):
-        return False  # to look costs little
+    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+        if cost is None:
+            return surprise(self, x, theta, coef, mu), False  # to look costs little
+        return divergence(self, x, theta, cost, sharp, coef, mu), False
 
     def expect_cost(self, x, theta, cost, sharp, coef, mu):
         n, gold, risk = self.how_many(), x.data.labels[x.i], 0.0
-        shares = theta[theta.size - 2 * n : theta.size - n]
+        shares = theta[theta.size - n :]
         share_out(self, theta, sharp, shares)
         total = shares.sum()
         for c in range(n):
             risk += shares[c] / total * cost.price(gold, c)
-        self.clear(x, mu)
+        set_to_zero(mu)
         for c in range(n):
             self.weigh(c, coef * sharp * shares[c] / total * (risk - cost.price(gold, c)), mu)
         return risk
 
-    def expect_good(self, x, theta, cost, sharp, coef, mu):
-        n, gold, goods, value = self.how_many(), x.data.labels[x.i], 0.0, 0.0
-        shares = theta[theta.size - 2 * n : theta.size - n]
-        top = share_out(self, theta, 1.0, shares)
-        total, best = shares.sum(), self.point(theta, top)
-        for c in range(n):
-            goods += math.exp(-sharp * cost.price(gold, c))
-        self.clear(x, mu)
-        for c in range(n):
-            wanted = math.exp(-sharp * cost.price(gold, c)) / goods
-            if wanted > 0.0:
-                logs = self.point(theta, c) - best - math.log(total)
-                value += wanted * (math.log(wanted) - logs)
-            self.weigh(c, coef * (wanted - shares[c] / total), mu)
-        return max(0.0, value)
+
+@helper
+def set_to_zero(mu):
+    """Sets all parts to zero."""
+    for k in range(mu.size):
+        mu[k] = 0.0
+
+
+@helper
+def surprise(structure, x, theta, coef, mu):
+    """Sets ``mu`` to ``coef`` times (gold minus expectation); returns -log P(gold)."""
+    n, gold = structure.how_many(), x.data.labels[x.i]
+    shares = theta[theta.size - n :]
+    top, others = share_out(structure, theta, 1.0, shares), 0.0
+    for c in range(n):
+        if c != gold:
+            others += shares[c]
+    total = others + shares[gold]
+    set_to_zero(mu)
+    # Written so that certainty about gold keeps its digits.
+    structure.weigh(gold, coef * (others / total), mu)
+    for c in range(n):
+        if c != gold:
+            structure.weigh(c, -coef * (shares[c] / total), mu)
+    rest = others if top == gold else total - 1.0
+    return math.log1p(rest) + (structure.point(theta, top) - structure.point(theta, gold))
+
+
+@helper
+def divergence(structure, x, theta, cost, sharp, coef, mu):
+    """Sets ``mu`` to ``coef`` times (Q - P), Q by costs; returns the divergence of Q from P."""
+    n, gold, goods, value = structure.how_many(), x.data.labels[x.i], 0.0, 0.0
+    shares = theta[theta.size - n :]
+    top = share_out(structure, theta, 1.0, shares)
+    total, best = shares.sum(), structure.point(theta, top)
+    for c in range(n):
+        goods += math.exp(-sharp * cost.price(gold, c))
+    set_to_zero(mu)
+    for c in range(n):
+        wanted = math.exp(-sharp * cost.price(gold, c)) / goods
+        if wanted > 0.0:
+            logs = structure.point(theta, c) - best - math.log(total)
+            value += wanted * (math.log(wanted) - logs)
+        structure.weigh(c, coef * (wanted - shares[c] / total), mu)
+    return max(0.0, value)
 
 
 @helper
@@ -249,7 +258,7 @@ class Binary(NamedTuple):
         if self.bias != 0.0:
             theta[0] += self.bias * float(weights.at(np.uint64(self.n_features)))
 
-    def margin(self, x, theta, y):
+    def margin(self, x, theta, y, exact):
         gold = x.data.labels[x.i]
         y[0] = 1 - gold
         return theta[0] if gold == 1 else -theta[0]
@@ -328,7 +337,7 @@ class Multiclass(NamedTuple):
             for c in range(n):
                 theta[c] += value * weights.at(np.uint64(base + c))
 
-    def margin(self, x, theta, y):
+    def margin(self, x, theta, y, exact):
         gold = x.data.labels[x.i]
         rival = 1 if gold == 0 else 0
         for c in range(self.n_classes):

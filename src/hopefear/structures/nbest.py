@@ -19,7 +19,6 @@ class ListTheta(NamedTuple):
     points: np.ndarray  # float64[longest]: scores
     local: np.ndarray  # float[most features of a list]: their weights
     charged: np.ndarray  # float64[longest]: scores plus or minus costs; probabilities
-    picks: np.ndarray  # int64[depth, 2]: the n best
 
 
 class ListMu(NamedTuple):
@@ -66,10 +65,7 @@ class NBest(NamedTuple):
     def workspace(self, data, loss, dtype):
         longest = int(np.diff(data.starts).max(initial=1))
         most = int(np.diff(data.scopes).max(initial=1))
-        depth = max(2, loss.depth())
-        theta = ListTheta(
-            np.zeros(longest), np.zeros(most, dtype), np.zeros(longest), np.zeros((depth, 2), int)
-        )
+        theta = ListTheta(np.zeros(longest), np.zeros(most, dtype), np.zeros(longest))
         mu = ListMu(np.zeros(longest), np.zeros(most, dtype))
         return new_workspace(theta, mu, np.zeros(2, np.int64), loss, most)
 
@@ -92,13 +88,12 @@ class NBest(NamedTuple):
         y[1] = gold(self, x, theta)
         y[0] = foremost(self, x, y[1], theta.points)
 
-    def violation(self, x, theta, y):
-        self.argmax(x, theta, y)
-        ahead = self.lead(x, theta, y)
-        # Gold that wins is 0 ahead of itself, unless scores are not finite: that must show.
-        return ahead + 1.0 if self.right(x, y) else ahead
-
-    def margin(self, x, theta, y):
+    def margin(self, x, theta, y, exact):
+        if not exact:
+            self.argmax(x, theta, y)
+            ahead = self.lead(x, theta, y)
+            # Gold that wins is 0 ahead of itself, unless scores are not finite: that must show.
+            return ahead + 1.0 if self.right(x, y) else ahead
         points, best = theta.points, -1
         y[1] = gold(self, x, theta)
         for c in range(size(x)):
@@ -124,49 +119,30 @@ class NBest(NamedTuple):
         y[0] = foremost(self, x, y[1], theta.charged)
         return self.lead(x, theta, y), self.charge(x, cost, y)
 
-    def candidates(self, x, theta, cost, n, ratio):
+    def k_best(self, x, theta, cost, ratio, outputs):
         best = gold(self, x, theta)
         for c in range(size(x)):
             theta.charged[c] = theta.points[c]
             if cost is not None:
                 theta.charged[c] += price(x, cost, best, c)
-        count = pick(self, x, theta, best, n)
+        count = pick(self, x, theta, best, outputs)
         if ratio > 0.0:
-            lowest = theta.points[theta.picks[0, 0]] - math.log(ratio)
-            while count > 1 and theta.points[theta.picks[count - 1, 0]] < lowest:
+            lowest = theta.points[outputs[0, 0]] - math.log(ratio)
+            while count > 1 and theta.points[outputs[count - 1, 0]] < lowest:
                 count -= 1
         return count
 
-    def candidate(self, x, theta, k):
-        return theta.picks[k]
-
-    def clear(self, x, mu):
-        mu.parts[: size(x)] = 0.0
-
-    def pull(self, x, y, coef, mu):
+    def add_difference(self, x, y, coef, mu, clear):
+        if clear:
+            mu.parts[: size(x)] = 0.0
         mu.parts[y[1]] += coef
         mu.parts[y[0]] -= coef
 
-    def expect(self, x, theta, coef, mu):
-        total = shares(x, theta, 1.0)
-        best, sure = gold(self, x, theta), 0.0
-        for c in range(size(x)):
-            if not rival(self, x, best, c):
-                sure += theta.charged[c]
-        if sure == 0.0:  # too small for a share: all of the force goes to gold
-            sure = theta.charged[best] = np.finfo(np.float64).tiny
-        for c in range(size(x)):
-            right = 0.0 if rival(self, x, best, c) else theta.charged[c] / sure
-            mu.parts[c] = coef * (right - theta.charged[c] / total)
-        top = theta.points[highest(theta.points, size(x))]
-        if sure == np.finfo(np.float64).tiny:
-            return math.log(total) + top - theta.points[best]
-        value = math.log(total) - math.log(sure)  # the quotient of the two may be infinite
-        return 0.0 if value < 0.0 else value  # what is not a number stays that
-
-    def settles(self, value):
-        # Several candidates may share the probability of gold; and to look costs little here.
-        return False
+    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+        # Several candidates may share the probability of gold, so that it says nothing of who wins.
+        if cost is None:
+            return surprise(self, x, theta, coef, mu), False
+        return divergence(self, x, theta, cost, sharp, coef, mu), False
 
     def expect_cost(self, x, theta, cost, sharp, coef, mu):
         total, best = shares(x, theta, sharp), gold(self, x, theta)
@@ -177,26 +153,6 @@ class NBest(NamedTuple):
             share = theta.charged[c] / total
             mu.parts[c] = coef * sharp * share * (risk - price(x, cost, best, c))
         return risk
-
-    def expect_good(self, x, theta, cost, sharp, coef, mu):
-        total, best = shares(x, theta, 1.0), gold(self, x, theta)
-        top = theta.points[highest(theta.points, size(x))]
-        start, most, goods = x.data.starts[x.i], -math.inf, 0.0
-        for c in range(size(x)):
-            # What is fixed is no feature's to undo: costs only shift the wanted probabilities.
-            mu.parts[c] = np.float64(x.data.offsets[start + c]) - sharp * price(x, cost, best, c)
-            most = max(most, mu.parts[c])
-        for c in range(size(x)):
-            mu.parts[c] = math.exp(mu.parts[c] - most)
-            goods += mu.parts[c]
-        value = 0.0
-        for c in range(size(x)):
-            share = mu.parts[c] / goods
-            if share > 0.0:
-                logs = theta.points[c] - top - math.log(total)
-                value += share * (math.log(share) - logs)
-            mu.parts[c] = coef * (share - theta.charged[c] / total)
-        return max(0.0, value)
 
     def scatter(self, x, mu, row):
         add_up(x, mu)
@@ -217,16 +173,59 @@ class NBest(NamedTuple):
                 total += np.float64(weights.at(np.uint64(features[first + k]))) * g * g
         return total
 
-    def gram(self, x, theta, count, mu, products):
+    def gram_matrix(self, x, outputs, count, mu, products):
         data, start, local = x.data, x.data.starts[x.i], mu.local
         for k in range(count):
-            self.contrast(x, theta.picks[k], 1.0, mu)
+            self.add_difference(x, outputs[k], 1.0, mu, True)
             add_up(x, mu)
-            toward = along(data, start + theta.picks[k, 1], local)
+            toward = along(data, start + outputs[k, 1], local)
             for m in range(k, count):
-                products[k, m] = toward - along(data, start + theta.picks[m, 0], local)
+                products[k, m] = toward - along(data, start + outputs[m, 0], local)
                 products[m, k] = products[k, m]
             local[: data.scopes[x.i + 1] - data.scopes[x.i]] = 0.0
+
+
+@helper
+def surprise(structure, x, theta, coef, mu):
+    """Sets ``mu`` to ``coef`` times (gold minus expectation); returns -log P(gold)."""
+    total = shares(x, theta, 1.0)
+    best, sure = gold(structure, x, theta), 0.0
+    for c in range(size(x)):
+        if not rival(structure, x, best, c):
+            sure += theta.charged[c]
+    if sure == 0.0:  # too small for a share: all of the force goes to gold
+        sure = theta.charged[best] = np.finfo(np.float64).tiny
+    for c in range(size(x)):
+        right = 0.0 if rival(structure, x, best, c) else theta.charged[c] / sure
+        mu.parts[c] = coef * (right - theta.charged[c] / total)
+    top = theta.points[highest(theta.points, size(x))]
+    if sure == np.finfo(np.float64).tiny:
+        return math.log(total) + top - theta.points[best]
+    value = math.log(total) - math.log(sure)  # the quotient of the two may be infinite
+    return 0.0 if value < 0.0 else value  # what is not a number stays that
+
+
+@helper
+def divergence(structure, x, theta, cost, sharp, coef, mu):
+    """Sets ``mu`` to ``coef`` times (Q - P), Q by costs; returns the divergence of Q from P."""
+    total, best = shares(x, theta, 1.0), gold(structure, x, theta)
+    top = theta.points[highest(theta.points, size(x))]
+    start, most, goods = x.data.starts[x.i], -math.inf, 0.0
+    for c in range(size(x)):
+        # What is fixed is no feature's to undo: costs only shift the wanted probabilities.
+        mu.parts[c] = np.float64(x.data.offsets[start + c]) - sharp * price(x, cost, best, c)
+        most = max(most, mu.parts[c])
+    for c in range(size(x)):
+        mu.parts[c] = math.exp(mu.parts[c] - most)
+        goods += mu.parts[c]
+    value = 0.0
+    for c in range(size(x)):
+        share = mu.parts[c] / goods
+        if share > 0.0:
+            logs = theta.points[c] - top - math.log(total)
+            value += share * (math.log(share) - logs)
+        mu.parts[c] = coef * (share - theta.charged[c] / total)
+    return max(0.0, value)
 
 
 @helper
@@ -288,14 +287,14 @@ def foremost(structure, x, best, points):
 
 
 @helper
-def pick(structure, x, theta, best, n):
-    """Leave the ``n`` highest charged candidates in ``picks``; the charges are used up."""
-    count = min(n, size(x))
+def pick(structure, x, theta, best, outputs):
+    """Leaves the highest charged candidates in ``outputs``; the charges are used up."""
+    count = min(outputs.shape[0], size(x))
     for k in range(count):
         c = foremost(structure, x, best, theta.charged)
         theta.charged[c] = -math.inf
-        theta.picks[k, 0] = c
-        theta.picks[k, 1] = best
+        outputs[k, 0] = c
+        outputs[k, 1] = best
     return count
 
 

@@ -513,7 +513,7 @@ _ABOUT: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     "training": {**dict.fromkeys(("last_nnz", "best_epoch"), (int, _NONE)), "history": (list,)},
     "reading": {
         **dict.fromkeys(("column", "scheme", "trained_scheme", "tagger"), (str, _NONE)),
-        **{"format": (str,), "dedup": (str,), "columns": (list, _NONE)},
+        **{"format": (str,), "dedup": (str,), "records": (bool,), "columns": (list, _NONE)},
     },
     "estimator": {
         **{"columns": (list, _NONE), "labels": (str, _NONE), "scheme": (str, _NONE)},

@@ -18,15 +18,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hopefear.core.checks import check_fraction
+from hopefear.core.checks import sample_weights as sample_weights
 from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
 from hopefear.recipes import NetworkRecipe
 from hopefear.storage import untrusted
-from hopefear.tasks import recipe
+from hopefear.tasks import TASKS, named_object, recipe
 from hopefear.tasks.answers import Answers, Question
 from hopefear.tasks.base import Task, Trained, needs_temperature, train
-from hopefear.tasks.prepare import Prepared, Run, learn
+from hopefear.tasks.prepare import Options, Prepared, Run, learn
+from hopefear.tasks.prepare import held_out as held_out
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.loop import Event, counts
 from hopefear.training.online import OnlineTrainer
@@ -146,7 +147,6 @@ class ModelEstimator(Estimator, Generic[M]):
 
     _models: ClassVar[Any]  # the class of the models
     _kind: ClassVar[type[Task]]  # the class of the task
-    _prepare: ClassVar[Callable[[Any, Mapping[str, Any]], Prepared]]  # as a static method
     _model: M
     _trainer: Any = None  # what can go on learning
     _recent: Any = None  # learned from since the model was made
@@ -240,6 +240,10 @@ class ModelEstimator(Estimator, Generic[M]):
         self._take(trained)
         self._model = trained.model
         return trained
+
+    def _prepare(self, examples: Any, options: Options) -> Prepared:
+        """What the task makes of examples to learn from."""
+        return named_object(TASKS[self._task].prepare or "")(examples, options)
 
     def _take(self, trained: Trained) -> None:
         """Keep how training went, and what can go on learning."""
@@ -415,39 +419,6 @@ def given_together(**pair: Any) -> bool:
     if any(missing) and not all(missing):
         raise HopefearError(f"{' and '.join(pair)} belong together; give both")
     return not any(missing)
-
-
-def held_out(n: int, fraction: float, seed: int, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """``(rest, held out)``: numbers of examples, drawn at random, in rising order.
-
-    >>> [part.tolist() for part in held_out(5, 0.4, 1, "lists")]
-    [[1, 2, 3], [0, 4]]
-    """
-    check_fraction("validation_fraction", fraction)
-    size = round(n * fraction)
-    if not 0 < size < n:
-        raise HopefearError(
-            f"validation_fraction={fraction} of {n} {what} leaves none on one side; give X_val and "
-            "y_val, or another fraction"
-        )
-    order = np.random.default_rng(seed).permutation(n)
-    return np.sort(order[size:]), np.sort(order[:size])
-
-
-def sample_weights(sample_weight: Any, n: int, what: str) -> np.ndarray:
-    """A finite weight from 0 on for each of n examples.
-
-    >>> sample_weights([1, 2], 2, "lists").tolist()
-    [1.0, 2.0]
-    """
-    weights = np.asarray(sample_weight, np.float64)
-    if weights.shape != (n,):
-        raise HopefearError(f"{n} {what} need as many weights, not an array of {weights.shape}")
-    sound = (weights >= 0.0) & np.isfinite(weights)
-    if not sound.all():
-        i = int(np.argmin(sound))
-        raise HopefearError(f"sample_weight[{i}] is {weights[i]}, not a finite number from 0 on")
-    return weights
 
 
 def say(event: Event, scores: Sequence[str] = ()) -> None:

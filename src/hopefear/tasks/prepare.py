@@ -18,6 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
+import numpy as np
+
+from hopefear.core.checks import check_fraction
+from hopefear.errors import HopefearError
 from hopefear.tasks.base import Instrument, Task, Trained, train
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.loop import Event
@@ -147,3 +151,20 @@ def learn(prepared: Prepared, options: Options, dev: Any = None, run: Run | None
         return trained
     about = {**trained.model.about, "reading": prepared.reading}
     return replace(trained, model=replace(trained.model, about=about))
+
+
+def held_out(n: int, fraction: float, seed: int, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """``(rest, held out)``: numbers of examples, drawn at random, in rising order.
+
+    >>> [part.tolist() for part in held_out(5, 0.4, 1, "lists")]
+    [[1, 2, 3], [0, 4]]
+    """
+    check_fraction("validation_fraction", fraction)
+    size = round(n * fraction)
+    if not 0 < size < n:
+        raise HopefearError(
+            f"validation_fraction={fraction} of {n} {what} leaves none on one side; give X_val and "
+            "y_val, or another fraction"
+        )
+    order = np.random.default_rng(seed).permutation(n)
+    return np.sort(order[size:]), np.sort(order[:size])

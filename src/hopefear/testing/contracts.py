@@ -203,20 +203,20 @@ class _Probe:
         spread = np.linspace(0.5, 1.5, self.w.size)
         for k in range(len(world.F)):
             for merged in (False, True):
-                structure.contrast(x, self.write(k), 0.75, mu)
+                structure.add_difference(x, self.write(k), 0.75, mu, True)
                 wanted, found = 0.75 * world.delta(k), self.direction(merged)
                 _agree(found, wanted, f"{self.name}: scatter is not the transpose of score")
-            structure.contrast(x, self.write(k), 0.75, mu)
+            structure.add_difference(x, self.write(k), 0.75, mu, True)
             norm = structure.norm(x, mu, Plain(spread))
             _agree(norm, spread @ wanted**2, f"{self.name}: norm")
             entries = np.count_nonzero(wanted)
             room = self.work.max_nnz
             _demand(entries <= room, f"{self.name}: max_nnz is {room}, a direction has {entries}")
-        structure.clear(x, mu)
         for coef in (1.0, -0.25):
-            structure.pull(x, self.write(len(world.F) - 1), coef, mu)
+            last = self.write(len(world.F) - 1)
+            structure.add_difference(x, last, coef, mu, coef == 1.0)
         wanted = 0.75 * world.delta(len(world.F) - 1)
-        _agree(self.direction(), wanted, f"{self.name}: pulls do not add up")
+        _agree(self.direction(), wanted, f"{self.name}: differences do not add up")
 
     def check_best(self) -> None:
         structure, world, x, y = self.structure, self.world, self.x, self.work.y
@@ -228,7 +228,7 @@ class _Probe:
             _agree(scores[k], scores[best], f"{self.name}: score of the best output")
         else:
             _demand(k == best, f"{self.name}: argmax finds output {k}, brute force {best}")
-        z, rival = structure.margin(x, theta, y), world.best_rival()
+        z, rival = structure.margin(x, theta, y, True), world.best_rival()
         if rival is None:
             _demand(z > 1e6 and math.isfinite(z), f"{self.name}: margin {z} without any rival")
         else:
@@ -238,10 +238,12 @@ class _Probe:
             _agree(world.lead(k), z, f"{self.name}: the rival that margin leaves has another score")
         structure.argmax(x, theta, y)
         k = world.number(y)
-        z = structure.violation(x, theta, y)
+        z = structure.margin(x, theta, y, False)
         first = k if self.any_tie else world.ranked(np.round(scores, 10))[0]
         wrong = bool(world.rivals[first])
-        _demand((z <= 0.0) == wrong, f"{self.name}: violation {z}, but wrong is {wrong}")
+        _demand(
+            (z <= 0.0) == wrong, f"{self.name}: margin {z} that is not exact, but wrong is {wrong}"
+        )
         if type(structure).lead is Structure.lead:
             return
         for k in range(len(world.F)):
@@ -271,13 +273,14 @@ class _Probe:
 
     def check_candidates(self) -> None:
         structure, world, x, theta = self.structure, self.world, self.x, self.work.theta
+        outputs = self.work.outputs
         questions = [(None, world.scores, 0.0), (None, world.scores, 3.0)]
         if "cost" in self.offers:
             questions += [(cost, world.scores + world.costs(cost), 0.0) for cost in self.costs]
         for cost, totals, ratio in questions:
             for n in sorted({1, 2, len(world.F)}, reverse=True):
-                count = structure.candidates(x, theta, cost, n, ratio)
-                chosen = [world.number(structure.candidate(x, theta, k)) for k in range(count)]
+                count = structure.k_best(x, theta, cost, ratio, outputs[:n])
+                chosen = [world.number(y) for y in outputs[:count]]
                 wanted = np.sort(totals)[::-1][:n]
                 if ratio > 0.0:
                     wanted = wanted[wanted >= wanted[0] - math.log(ratio)]
@@ -286,12 +289,12 @@ class _Probe:
                 if not (self.any_tie or world.outputs.places):  # rounding parts equal sequences
                     ranked = world.ranked(np.round(totals, 10))[: len(wanted)]
                     _demand(chosen == ranked, f"{self.name}: {n} best: {chosen}, not {ranked}")
-        count = structure.candidates(x, theta, None, len(world.F), 0.0)
-        chosen = [world.number(structure.candidate(x, theta, k)) for k in range(count)]
+        count = structure.k_best(x, theta, None, 0.0, outputs[: len(world.F)])
+        chosen = [world.number(y) for y in outputs[:count]]
         products = np.zeros((len(world.F), len(world.F)))
-        structure.gram(x, theta, count, self.work.mu, products)
+        structure.gram_matrix(x, outputs, count, self.work.mu, products)
         D = np.array([world.delta(k) for k in chosen])
-        _agree(products, D @ D.T, f"{self.name}: gram")
+        _agree(products, D @ D.T, f"{self.name}: gram_matrix")
 
     def check_expectations(self) -> None:
         structure, x, work = self.structure, self.x, self.work
@@ -304,15 +307,21 @@ class _Probe:
             norm = structure.norm(x, work.mu, Ones())
             _agree(norm, wanted.g @ wanted.g, f"{self.name}: norm behind {name}")
 
-        compare("expect", structure.expect(x, work.theta, 1.0, work.mu), "log")
+        value, wins = structure.kl_and_gradient(x, work.theta, None, 1.0, 1.0, work.mu)
+        compare("kl_and_gradient", value, "log")
+        _demand(
+            not wins or structure.margin(x, work.theta, work.y, False) > 0.0,
+            f"{self.name}: kl_and_gradient says that gold wins, and it does not",
+        )
         if "risk" in self.offers:
             for cost, sharp in zip(self.costs, (2.0, 0.4), strict=False):
                 given = (x, work.theta, cost, sharp, 1.0, work.mu)
                 fields = {"cost": cost, "sharp": sharp}
                 compare("expect_cost", structure.expect_cost(*given), "risk", **fields)
-                compare("expect_good", structure.expect_good(*given), "weighted-log", **fields)
-        structure.contrast(x, self.write(0), 1.0, work.mu)
-        _agree(self.direction(), self.world.delta(0), f"{self.name}: contrast behind expectations")
+                value, _ = structure.kl_and_gradient(*given)
+                compare("kl_and_gradient by costs", value, "weighted-log", **fields)
+        structure.add_difference(x, self.write(0), 1.0, work.mu, True)
+        _agree(self.direction(), self.world.delta(0), f"{self.name}: clear behind expectations")
 
     def check_places(self) -> None:
         structure, world, x = self.structure, self.world, self.x
@@ -324,7 +333,7 @@ class _Probe:
             wrong = bool(structure.wrong_at(x, y, t))
             _demand(wrong == (gold[t] != other[t]), f"{self.name}: wrong_at({t}) is {wrong}")
         mixed, wanted = np.zeros(T, y.dtype), np.zeros(self.w.size)
-        structure.clear(x, self.work.mu)
+        clear = True
         for number in range(2**T):
             taken = np.array([number >> t & 1 for t in range(T)], np.uint8)
             mixture = tuple(b if s else a for a, b, s in zip(gold, other, taken, strict=True))
@@ -334,9 +343,10 @@ class _Probe:
                 delta = world.F[world.gold] - world.features(mixture)
                 lead = structure.lead(x, self.work.theta, mixed)
                 _agree(lead, delta @ self.w, f"{self.name}: lead over a mixture")
-                structure.pull(x, mixed, 0.5, self.work.mu)
+                structure.add_difference(x, mixed, 0.5, self.work.mu, clear)
+                clear = False
                 wanted += 0.5 * delta
-        _agree(self.direction(True), wanted, f"{self.name}: pulls of mixtures")
+        _agree(self.direction(True), wanted, f"{self.name}: differences from mixtures")
 
 
 def check_loss(

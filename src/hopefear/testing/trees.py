@@ -15,6 +15,7 @@ from hopefear.data.tree_rows import TreeRows
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.structures.nbest import NBest
+from hopefear.structures.segments.segments import Segments
 from hopefear.structures.tree.searches import (
     Nonprojective,
     NonprojectiveSecond,
@@ -22,6 +23,7 @@ from hopefear.structures.tree.searches import (
     ProjectiveSecond,
 )
 from hopefear.structures.tree.tree import Tree
+from hopefear.testing.segments import segment_outputs  # noqa: F401 - registers itself
 from hopefear.testing.worlds import Outputs, outputs_of, tiny_rows
 
 
@@ -172,7 +174,7 @@ def tiny_structures() -> dict[str, Any]:
     """One small structure of every kind, by name.
 
     >>> list(tiny_structures())[:4]
-    ['binary', 'multiclass', 'chain', 'lists']
+    ['binary', 'multiclass', 'chain', 'segments']
     """
     trees = {
         f"{name} trees": Tree.new(TinyArcs(), labels, search)
@@ -187,6 +189,7 @@ def tiny_structures() -> dict[str, Any]:
         "binary": Binary(6, bias=0.6180339887),  # odd, so that scores do not tie by chance
         "multiclass": Multiclass(5, 3),
         "chain": Chain.new(attributes=4, labels=2, edge_attributes=2, order=2),
+        "segments": Segments.new(4, begin=[0, 1], inside=[-1, 2], longest=3),
         "lists": NBest(6),
         "tied lists": NBest(6, tied=True),
         **trees,

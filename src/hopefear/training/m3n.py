@@ -12,7 +12,7 @@ from hopefear.core.interfaces import Row
 from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.errors import CombinationError, ModelError
 from hopefear.structures.chain.chain import Chain
-from hopefear.structures.chain.mu import add_cell
+from hopefear.structures.chain.mu import add_cell, clear_parts
 from hopefear.structures.chain.theta import length, table_size, tables_used
 from hopefear.training.frank_wolfe import (
     Blocks,
@@ -174,7 +174,7 @@ def step_marginals(
         forced = loss.subgradient(structure, x, work) > 0
         value = work.loss[0] if forced else 0.0
         if not forced:
-            structure.clear(x, mu)
+            clear_parts(structure, x, mu)
         before = 0.0
         for e in range(first[i], first[i] + size[i]):
             q = columns[e]

@@ -1,4 +1,5 @@
-"""What weights choose from lists of translations, for people to look at beside other weights."""
+"""Choices of weights from lists of translations, as error examples beside those of other
+weights."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def judgements(
     second: tuple[str, Weights],
     texts: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Judgement]:
-    """What two weights choose: how much more than the cheapest candidate that costs, and why.
+    """Compares the choices of two weights: the additional cost, and the reasons.
 
     Parameters
     ----------
@@ -59,14 +60,16 @@ def judgements(
     # Some weights speak of features that only words tell.
     own_lists = {name: derived(lists, needed(weights)) for name, weights in models.items()}
     points = {name: scores(own_lists[name], weights) for name, weights in models.items()}
-    choices = {name: lists.starts[:-1] + best(own, lists) for name, own in points.items()}
+    choices = {
+        name: lists.starts[:-1] + best(scores_of, lists) for name, scores_of in points.items()
+    }
 
-    def judgement(name: str, other: str) -> Judgement:
+    def judgement(name: str, rival_name: str) -> Judgement:
         def cases(order: np.ndarray) -> list[Case]:
             return [one(i) for i in order.tolist()]
 
         def one(i: int) -> Case:
-            mine, rival = int(choices[name][i]), int(choices[other][i])
+            choice, rival = int(choices[name][i]), int(choices[rival_name][i])
             first, after = lists.starts[i : i + 2].tolist()
             ranked = first + np.argsort(-points[name][first:after], kind="stable")[:_RIVALS]
             rivals = [
@@ -78,21 +81,21 @@ def judgements(
                 for c in ranked.tolist()
             ]
             number = int(lists.ids[i])
-            own = {key: lines[number] for key, lines in (texts or {}).items()}
+            example_texts = {key: lines[number] for key, lines in (texts or {}).items()}
             return Case(
                 {
                     "sentence": number + 1,
-                    "cost": round(float(costs[mine]), 4),
+                    "cost": round(float(costs[choice]), 4),
                     "lowest": round(float(lowest[i]), 4),
                 },
                 None,
-                ChangedText(lists.texts[mine], lists.texts[rival]),
+                ChangedText(lists.texts[choice], lists.texts[rival]),
                 rivals=rivals,
                 reason=None
-                if mine == rival
-                else _reason(own_lists[name], models[name], mine, rival, other),
+                if choice == rival
+                else _reason(own_lists[name], models[name], choice, rival, rival_name),
                 at=number,
-                texts=own,
+                texts=example_texts,
             )
 
         errors = costs[choices[name]] - lowest
@@ -103,18 +106,18 @@ def judgements(
 
 
 def _reason(
-    lists: CandidateLists, weights: Weights, mine: int, rival: int, other: str
+    lists: CandidateLists, weights: Weights, choice: int, rival: int, rival_name: str
 ) -> Explanation:
-    """What made weights put a candidate before that of others."""
+    """Explains why weights prefer a candidate to that of other weights."""
     gains: dict[str, float] = {}
     if weights.layout:
         arranged = weights.arranged(lists.layout, lists.source)
-        steps = arranged.dense * (lists.dense[mine].astype(float) - lists.dense[rival])
+        steps = arranged.dense * (lists.dense[choice].astype(float) - lists.dense[rival])
         gains |= dict(zip(lists.names, steps.tolist(), strict=True))
-    for entries, own in ((lists.sparse, weights.sparse), (lists.phrases, weights.phrases)):
-        if entries is None or not own:
+    for entries, weights_of in ((lists.sparse, weights.sparse), (lists.phrases, weights.phrases)):
+        if entries is None or not weights_of:
             continue
-        for c, sign in ((mine, 1.0), (rival, -1.0)):
+        for c, sign in ((choice, 1.0), (rival, -1.0)):
             for name, value in entries.of(c):
-                gains[name] = gains.get(name, 0.0) + sign * value * own.get(name, 0.0)
-    return explanation("this candidate", f"that of {other}", gains.items())
+                gains[name] = gains.get(name, 0.0) + sign * value * weights_of.get(name, 0.0)
+    return explanation("this candidate", f"that of {rival_name}", gains.items())

@@ -222,7 +222,7 @@ class Tuner(Estimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
-        """A tuner with the weights of a file, of whatever origin; it can go on tuning.
+        """Makes a tuner with the weights of a file, of any origin; it can continue tuning.
 
         Parameters
         ----------

@@ -79,7 +79,7 @@ def translations(
         # Few words are frequent, as in language.
         right = np.minimum(random.geometric(0.06, random.integers(6, 15)), _WORDS).tolist()
         rivals = [_candidate(random, right, noise) for _ in range(candidates)]
-        rivals.sort(key=lambda one: -one["score"])
+        rivals.sort(key=lambda candidate: -candidate["score"])
         lists.append(rivals)
         references.append(_text(right))
     return lists, references

@@ -1,4 +1,4 @@
-"""What tuning puts weights on: which features, which of them are fixed, and their numbers."""
+"""Features that tuning gives weights: their selection, fixed ones among them, and their numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ from hopefear.data.lists.candidates import (
 )
 from hopefear.data.lists.dataset import DatasetBuilder, ListDataset, fixed_scores
 from hopefear.errors import HopefearError
-from hopefear.features.lists.numbering import Keyed, Numbered, joined, numbered, pruned, relative
+from hopefear.features.lists.numbering import (
+    Keyed,
+    NumberedLists,
+    joined,
+    numbered,
+    pruned,
+    relative,
+)
 from hopefear.metrics.lists import ListMetric
 from hopefear.translation.names import check_same
 from hopefear.translation.scoring import scores
@@ -155,7 +162,7 @@ def learned(
 
 
 def _dataset(
-    lists: CandidateLists, metric: ListMetric, table: Numbered, features: Any, offsets: Any
+    lists: CandidateLists, metric: ListMetric, table: NumberedLists, features: Any, offsets: Any
 ) -> ListDataset:
     if lists.counts is None:
         raise HopefearError(
@@ -172,16 +179,16 @@ def _numbers(
     dense: int,
     named: list[tuple[NamedEntries, np.ndarray] | None],
     new: np.ndarray | None,
-) -> Numbered:
+) -> NumberedLists:
     """Numbered features of all lists, some at a time."""
     blocks = []
     for begin in range(0, len(lists), _BLOCK):
         end = min(begin + _BLOCK, len(lists))
         a, b = int(lists.starts[begin]), int(lists.starts[end])
         starts = lists.starts[begin : end + 1] - a
-        some = [entry for entry in named if entry is not None]
-        parts = [_dense_part(lists.dense[a:b, :dense], starts)] if dense or not some else []
-        parts += [_named_part(entries.take(np.arange(a, b)), keys) for entries, keys in some]
+        present = [entry for entry in named if entry is not None]
+        parts = [_dense_part(lists.dense[a:b, :dense], starts)] if dense or not present else []
+        parts += [_named_part(entries.take(np.arange(a, b)), keys) for entries, keys in present]
         keyed = relative(starts, Keyed(*interleaved(parts)))
         block = numbered(keyed, (keyed.keys - np.uint64(1)).astype(np.int32))
         blocks.append(block if new is None else pruned(block, starts, new))
@@ -217,8 +224,8 @@ def _found(
     """Entries and the numbers that their names have among ``names``; -1 where they have none."""
     if entries is None or not names.size:
         return None
-    places = StringTable.of(names).find(packed(entries.names)).astype(np.int64)
-    return entries, np.where(places >= 0, places + first, -1)
+    indices = StringTable.of(names).find(packed(entries.names)).astype(np.int64)
+    return entries, np.where(indices >= 0, indices + first, -1)
 
 
 def _taken(entries: NamedEntries | None, frequent: np.ndarray) -> Strings:
@@ -235,7 +242,7 @@ def _taken(entries: NamedEntries | None, frequent: np.ndarray) -> Strings:
 def chosen_features(
     lists: CandidateLists, features: Sequence[str] | None, fixed: Weights | None
 ) -> tuple[str, ...]:
-    """Groups of features that get weights, those that words tell among them."""
+    """Returns the groups of features that get weights, with those computed from the text."""
     has_dense = fixed is not None and bool(fixed.layout)
     if features is None:
         groups = {"dense": not has_dense, "sparse": lists.sparse, "phrases": lists.phrases}
@@ -253,18 +260,18 @@ def chosen_features(
             "(fixed, --fixed)"
         )
     if fixed is not None and has_dense:
-        same = dict(fixed.layout).keys() & set(told_names(features))
-        if "dense" in features or same:
+        computed = dict(fixed.layout).keys() & set(told_names(features))
+        if "dense" in features or computed:
             raise HopefearError(
                 "fixed weights of dense features and tuned ones of the same: name features "
-                f"without {'dense' if 'dense' in features else min(same)}, or start from those "
+                f"without {'dense' if 'dense' in features else min(computed)}, or start from those "
                 "weights instead"
             )
     return tuple(features)
 
 
 def kinds(groups: Sequence[str]) -> tuple[str, ...]:
-    """The groups, and for those that words tell the ones that they go with.
+    """Returns the groups, with those that computed features require.
 
     >>> kinds(["phrases", "consensus", "ngrams"])
     ('phrases', 'dense', 'sparse')
@@ -273,19 +280,19 @@ def kinds(groups: Sequence[str]) -> tuple[str, ...]:
 
 
 def signed_groups(groups: Sequence[str], fixed: Weights | None) -> str:
-    """What gets weights, as signatures say it.
+    """Describes the groups that get weights, for signatures.
 
     >>> signed_groups(["dense", "ngrams"], None)
     'dense+sparse+ngrams'
     """
-    every = dict.fromkeys((*kinds(groups), *groups))
+    groups_once = dict.fromkeys((*kinds(groups), *groups))
     if fixed is not None and fixed.layout:  # of the dense ones those that words tell, which is said
-        every.pop("dense", None)
-    return "+".join(every)
+        groups_once.pop("dense", None)
+    return "+".join(groups_once)
 
 
 def told_names(groups: Sequence[str]) -> list[str]:
-    """Dense features that words tell, of these groups."""
+    """Returns names of dense features of ``groups`` that are computed from the text."""
     return [name for group in groups if group in DERIVED for name in DERIVED[group].dense]
 
 
@@ -297,14 +304,14 @@ def tuned_lists(
     Where dense weights are fixed, of the dense features only those that words tell stay. Scores
     are relative to the best of each list.
     """
-    whole = derived(lists, [group for group in groups if group in DERIVED])
+    with_features = derived(lists, [group for group in groups if group in DERIVED])
     if fixed is None:
-        return whole, None
+        return with_features, None
     if not fixed.layout:
-        return whole, fixed_scores(scores(lists, fixed), lists.starts)
+        return with_features, fixed_scores(scores(lists, fixed), lists.starts)
     names = told_names(groups)
     plain = _columns(lists, [name for name, _ in lists.layout if name not in names])
-    return _columns(whole, names), fixed_scores(scores(plain, fixed), lists.starts)
+    return _columns(with_features, names), fixed_scores(scores(plain, fixed), lists.starts)
 
 
 def summed_weights(fixed: Weights, tuned: Weights) -> Weights:
@@ -345,7 +352,7 @@ def check_start(start: Weights, groups: Sequence[str], lists: CandidateLists) ->
 def with_earlier(
     tuned: Weights, start: Weights, features: TuningFeatures, lists: CandidateLists, min_count: int
 ) -> Weights:
-    """Weights that were found, and those of the start that these lists say nothing about.
+    """Adds to tuned weights those of the start whose features these lists lack.
 
     What ``min_count`` has left out, on purpose, is left out here too.
     """
@@ -363,7 +370,7 @@ def with_earlier(
 
 
 def fingerprint(weights: Weights) -> str:
-    """A few letters that tell weights from others, whatever they say about themselves.
+    """Returns a short hash that identifies weights, without their metadata.
 
     >>> fingerprint(Weights((("LM0", 1),), [0.5])) == fingerprint(Weights((("LM0", 1),), [0.25]))
     False
@@ -383,16 +390,16 @@ def _columns(lists: CandidateLists, names: Collection[str]) -> CandidateLists:
     return replace(lists, layout=layout, dense=frozen(np.ascontiguousarray(lists.dense[:, mask])))
 
 
-def _sums(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float]:
-    return {**ours, **{name: ours.get(name, 0.0) + value for name, value in theirs.items()}}
+def _sums(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    return {**first, **{name: first.get(name, 0.0) + value for name, value in second.items()}}
 
 
 def _without(weights: Mapping[str, float], tables: Sequence[Strings]) -> dict[str, float]:
     """Those of the weights whose names are in none of these tables."""
     if not weights:
         return {}
-    own, matches = StringTable.of(Strings.pack(weights)), np.zeros(len(weights) + 1, bool)
+    table, matches = StringTable.of(Strings.pack(weights)), np.zeros(len(weights) + 1, bool)
     for names in tables:
-        matches[own.find(names)] = True  # -1, the last, for those that have no weight
+        matches[table.find(names)] = True  # -1, the last, for those that have no weight
     pairs = zip(weights.items(), matches[:-1].tolist(), strict=True)
     return {name: value for (name, value), there in pairs if not there}

@@ -33,7 +33,7 @@ from hopefear.translation.names import (
     DENSE,
     PHRASES,
     SPARSE,
-    Parts,
+    WeightParts,
     escaped,
     is_phrase_name,
     kind_of,
@@ -52,8 +52,8 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def read_parts(path: str | os.PathLike[str], allow_outside: bool = False) -> Parts:
-    """Weights of a file in any format; its content says which.
+def read_parts(path: str | os.PathLike[str], allow_outside: bool = False) -> WeightParts:
+    """Reads weights of a file in any format, recognised by its content.
 
     ``allow_outside``: see :meth:`hopefear.translation.weights.Weights.read`.
     """
@@ -72,18 +72,20 @@ def read_parts(path: str | os.PathLike[str], allow_outside: bool = False) -> Par
     return parts
 
 
-def _check_about(path: str, about: Mapping[str, Any]) -> None:
-    """InputError where what a file says of its making is not of the usual types."""
+def _check_about(path: str, metadata: Mapping[str, Any]) -> None:
+    """Raises InputError where a file's metadata has values of other types."""
     for key in ("learner", "signature", "metric"):
-        if not isinstance(about.get(key), str | None):
-            raise InputError(path, 0, f"a string as {key} in {ABOUT}", repr(about[key]))
-    scores = about.get("scores", {})
+        if not isinstance(metadata.get(key), str | None):
+            raise InputError(path, 0, f"a string as {key} in {ABOUT}", repr(metadata[key]))
+    scores = metadata.get("scores", {})
     numbers: Iterable[Any] = scores.values() if isinstance(scores, dict) else ("none",)
     if not all(type(score) in (int, float) and abs(score) < 1e300 for score in numbers):
         raise InputError(path, 0, f"an object of numbers as scores in {ABOUT}", repr(scores))
 
 
-def write_parts(parts: Parts, path: str | os.PathLike[str], format: str | None = None) -> None:
+def write_parts(
+    parts: WeightParts, path: str | os.PathLike[str], format: str | None = None
+) -> None:
     """Write weights; see :meth:`hopefear.translation.weights.Weights.write`."""
     name = os.fspath(path)
     format = format or format_of(name)
@@ -100,7 +102,7 @@ def write_parts(parts: Parts, path: str | os.PathLike[str], format: str | None =
 
 
 def format_of(name: str) -> str:
-    """The format that a name asks for: ``.ini`` is ``moses``, ``.json`` JSON, any other text.
+    """Returns the format for a file's name: ``.ini`` is ``moses``, ``.json`` JSON, any other text.
 
     Examples
     --------
@@ -113,7 +115,7 @@ def format_of(name: str) -> str:
     return _SUFFIXES.get(suffix, "text")
 
 
-def _put_moses(parts: Parts, name: str) -> None:
+def _put_moses(parts: WeightParts, name: str) -> None:
     sidecar = name + SIDECAR
     lines = write_moses_ini(parts, os.path.basename(sidecar))
     if not (parts.sparse or parts.phrases):
@@ -175,7 +177,7 @@ NAMED = "named"  # sparse, or phrase pairs
 _BLANKS = re.compile(r"[ \t\r\v\f]+")
 
 
-class Collector:
+class WeightCollector:
     """Weights as they come from the lines of a file.
 
     Parameters
@@ -191,7 +193,7 @@ class Collector:
     def __init__(self, path: str, dense: Collection[str] = (), bare: bool = False) -> None:
         self.path, self.bare = path, bare
         self.taken = frozenset(dense)
-        self.parts = Parts((), [], {}, {}, {})
+        self.parts = WeightParts((), [], {}, {}, {})
         self._layout: list[tuple[str, int]] = []
         self._lines: dict[tuple[str, str], int] = {}
 
@@ -224,23 +226,23 @@ class Collector:
             (self.parts.phrases if kind == PHRASES else self.parts.sparse)[key] = values[0]
 
     def describe(self, line: int, text: str) -> None:
-        """Take what a line says about the weights."""
+        """Reads metadata of the weights from a line."""
         try:
-            facts = json.loads(text, parse_constant=no_constant)
-            check_plain(facts)
+            record = json.loads(text, parse_constant=no_constant)
+            check_plain(record)
         except (ValueError, RecursionError):
-            facts = None
-        if not isinstance(facts, dict):
+            record = None
+        if not isinstance(record, dict):
             self.refuse(line, f"a JSON object behind '{MARK} {ABOUT}'", text)
-        self.parts.about.update(facts)
+        self.parts.about.update(record)
 
-    def finish(self) -> Parts:
+    def finish(self) -> WeightParts:
         """All that came."""
         return self.parts._replace(layout=tuple(self._layout))
 
-    def refuse(self, line: int, expected: str, found: str) -> Any:
+    def refuse(self, line: int, expected: str, actual: str) -> Any:
         """Raise InputError at a line."""
-        raise InputError(self.path, line, expected, found)
+        raise InputError(self.path, line, expected, actual)
 
     def _split(self, line: int, text: str, kind: str | None) -> tuple[str, list[str]]:
         first, *numbers = _BLANKS.split(text)
@@ -271,7 +273,7 @@ class Collector:
         return value
 
 
-def read_text(path: str, lines: Iterable[str]) -> Parts:
+def read_text(path: str, lines: Iterable[str]) -> WeightParts:
     """Weights from lines of text.
 
     Parameters
@@ -289,15 +291,15 @@ def read_text(path: str, lines: Iterable[str]) -> Parts:
     >>> parts.sparse, parts.phrases
     ({'a_b': 3.0}, {'das haus ||| house': 4.0})
     """
-    collector = Collector(path)
+    collector = WeightCollector(path)
     add_lines(collector, enumerate(lines, 1))
     return collector.finish()
 
 
 def add_lines(
-    collector: Collector, lines: Iterable[tuple[int, str]], kind: str | None = None
+    collector: WeightCollector, lines: Iterable[tuple[int, str]], kind: str | None = None
 ) -> None:
-    """Hand over the features, and what stands behind ``#:``, on numbered lines.
+    """Passes on the features, and the sections after ``#:``, of numbered lines.
 
     Parameters
     ----------
@@ -311,10 +313,10 @@ def add_lines(
     for number, text in lines:
         text = text.strip(" \t\r\v\f")
         if text.startswith(MARK):
-            word, _, rest = text[len(MARK) :].strip().partition(" ")
+            word, _, remainder = text[len(MARK) :].strip().partition(" ")
             if word == ABOUT:
-                collector.describe(number, rest)
-            elif word in (DENSE, SPARSE, PHRASES) and not rest:
+                collector.describe(number, remainder)
+            elif word in (DENSE, SPARSE, PHRASES) and not remainder:
                 kind = word
             else:
                 expected = f"{DENSE}, {SPARSE}, {PHRASES} or {ABOUT} behind '{MARK}'"
@@ -323,12 +325,13 @@ def add_lines(
             collector.add(number, text, kind)
 
 
-def write_text(parts: Parts) -> Iterator[str]:
+def write_text(parts: WeightParts) -> Iterator[str]:
     """Lines of text that :func:`read_text` reads as the same weights.
 
     Examples
     --------
-    >>> for line in write_text(Parts((("LM0", 1),), [0.5], {"a_b": 3.0}, {"x ||| y": -1.0}, {})):
+    >>> parts = WeightParts((("LM0", 1),), [0.5], {"a_b": 3.0}, {"x ||| y": -1.0}, {})
+    >>> for line in write_text(parts):
     ...     print(line)
     LM0= 0.5
     a_b= 3.0
@@ -342,14 +345,14 @@ def write_text(parts: Parts) -> Iterator[str]:
     yield from named_lines(parts, marked, "= ")
 
 
-def about_lines(parts: Parts) -> list[str]:
-    """The line that says where weights came from, where that is known."""
+def about_lines(parts: WeightParts) -> list[str]:
+    """Returns the line with the origin of the weights, where it is known."""
     if not parts.about:
         return []
     return [f"{MARK} {ABOUT} {json.dumps(parts.about, ensure_ascii=False, sort_keys=True)}"]
 
 
-def dense_lines(parts: Parts) -> Iterator[str]:
+def dense_lines(parts: WeightParts) -> Iterator[str]:
     """``NAME= NUMBER …`` for every dense feature."""
     first = 0
     for name, width in parts.layout:
@@ -358,7 +361,7 @@ def dense_lines(parts: Parts) -> Iterator[str]:
         yield f"{escaped(name)}= {values}"
 
 
-def named_lines(parts: Parts, marked: bool, between: str) -> Iterator[str]:
+def named_lines(parts: WeightParts, marked: bool, between: str) -> Iterator[str]:
     """Sparse features, then phrase pairs: names and numbers with ``between`` between them."""
     if parts.sparse:
         yield from [f"{MARK} {SPARSE}"] if marked else []
@@ -369,8 +372,8 @@ def named_lines(parts: Parts, marked: bool, between: str) -> Iterator[str]:
             yield f"{phrase_name(pair)}{between}{value!r}"
 
 
-def needs_marks(parts: Parts) -> bool:
-    """Whether names alone would not tell what is dense, sparse or a phrase pair."""
+def needs_marks(parts: WeightParts) -> bool:
+    """Whether dense, sparse and phrase features cannot be distinguished by their names."""
     return any(kind_of(escaped(name), width) != DENSE for name, width in parts.layout) or any(
         kind_of(escaped(name), 1) != SPARSE for name in parts.sparse
     )
@@ -398,7 +401,7 @@ def is_section(line: str) -> bool:
     return _SECTION.fullmatch(line.partition("#")[0].strip()) is not None
 
 
-def read_moses_ini(path: str, lines: Sequence[str], allow_outside: bool = False) -> Parts:
+def read_moses_ini(path: str, lines: Sequence[str], allow_outside: bool = False) -> WeightParts:
     """Weights of a ``moses.ini``; its other sections are left alone.
 
     Parameters
@@ -416,7 +419,7 @@ def read_moses_ini(path: str, lines: Sequence[str], allow_outside: bool = False)
     >>> read_moses_ini("moses.ini", lines).layout
     (('Distortion0', 1), ('TM0', 2))
     """
-    collector = Collector(path)
+    collector = WeightCollector(path)
     section, sections, sidecars = "", set(), []
     for number, line in enumerate(lines, 1):
         if line.startswith(f"{MARK} {ABOUT} "):
@@ -437,8 +440,8 @@ def read_moses_ini(path: str, lines: Sequence[str], allow_outside: bool = False)
         collector.refuse(sidecars[1][0], "one file under [weight-file]", sidecars[1][1])
     parts = collector.finish()
     for number, name in sidecars:
-        beside = os.path.join(os.path.dirname(path), name)
-        inside = "\0" in name or is_beside(beside, os.path.dirname(path))
+        sidecar = os.path.join(os.path.dirname(path), name)
+        inside = "\0" in name or is_beside(sidecar, os.path.dirname(path))
         if not (allow_outside or inside):
             collector.refuse(
                 number,
@@ -446,24 +449,24 @@ def read_moses_ini(path: str, lines: Sequence[str], allow_outside: bool = False)
                 "give --allow-outside (allow_outside=True of Weights.read)",
                 name,
             )
-        more = _read_sidecar(path, number, name, [name for name, _ in parts.layout])
-        parts = parts._replace(sparse=more.sparse, phrases=more.phrases)
+        sidecar_parts = _read_sidecar(path, number, name, [name for name, _ in parts.layout])
+        parts = parts._replace(sparse=sidecar_parts.sparse, phrases=sidecar_parts.phrases)
     return parts
 
 
-def _read_sidecar(path: str, line: int, name: str, dense: list[str]) -> Parts:
-    beside = os.path.join(os.path.dirname(path), name)
+def _read_sidecar(path: str, line: int, name: str, dense: list[str]) -> WeightParts:
+    sidecar = os.path.join(os.path.dirname(path), name)
     try:
-        lines = read_lines(beside)
+        lines = read_lines(sidecar)
     except InputError:
         raise
     except HopefearError as error:
         raise InputError(path, line, f"a file of sparse weights ({error})", name) from error
-    collector = Collector(beside, dense, bare=True)
+    collector = WeightCollector(sidecar, dense, bare=True)
     add_lines(collector, enumerate(lines, 1), NAMED)
     parts = collector.finish()
     if parts.layout:
-        raise InputError(beside, 0, "sparse weights only, for dense ones are in " + path)
+        raise InputError(sidecar, 0, "sparse weights only, for dense ones are in " + path)
     return parts
 
 
@@ -475,7 +478,7 @@ def read_lines(path: str | os.PathLike[str]) -> list[str]:
     return data.decode("utf-8-sig").split("\n")
 
 
-def write_moses_ini(parts: Parts, sidecar: str) -> Iterator[str]:
+def write_moses_ini(parts: WeightParts, sidecar: str) -> Iterator[str]:
     """Lines of a ``[weight]`` section, and of one that names the file of sparse weights.
 
     Parameters
@@ -487,7 +490,8 @@ def write_moses_ini(parts: Parts, sidecar: str) -> Iterator[str]:
 
     Examples
     --------
-    >>> for line in write_moses_ini(Parts((("LM0", 1),), [0.5], {"a_b": 1.0}, {}, {}), "w.sparse"):
+    >>> parts = WeightParts((("LM0", 1),), [0.5], {"a_b": 1.0}, {}, {})
+    >>> for line in write_moses_ini(parts, "w.sparse"):
     ...     print(line)
     [weight]
     LM0= 0.5
@@ -503,7 +507,7 @@ def write_moses_ini(parts: Parts, sidecar: str) -> Iterator[str]:
         yield from ("", "[weight-file]", sidecar)
 
 
-def write_sidecar(parts: Parts) -> Iterator[str]:
+def write_sidecar(parts: WeightParts) -> Iterator[str]:
     """Lines ``NAME NUMBER`` of sparse weights and phrase pairs."""
     return named_lines(parts, any(map(is_phrase_name, parts.sparse)), " ")
 
@@ -513,7 +517,7 @@ _SECTIONS = (DENSE, SPARSE, PHRASES, ABOUT)
 _KEYS = ("format", "version", *_SECTIONS)
 
 
-def read_json(path: str, text: str) -> Parts:
+def read_json(path: str, text: str) -> WeightParts:
     """Weights from JSON.
 
     Parameters
@@ -574,10 +578,10 @@ def read_json(path: str, text: str) -> Parts:
     for pair in phrases:
         if BARS not in pair:
             refuse(pair, f"a phrase pair, 'source words{BARS}target words'", pair)
-    return Parts(tuple(layout), dense, sparse, phrases, record.get(ABOUT, {}))
+    return WeightParts(tuple(layout), dense, sparse, phrases, record.get(ABOUT, {}))
 
 
-def write_json(parts: Parts) -> Iterator[str]:
+def write_json(parts: WeightParts) -> Iterator[str]:
     """Lines of JSON, one feature to each, that :func:`read_json` reads as the same weights."""
     yield "{"
     yield f' "format": {_dumped(FORMAT)},'
@@ -608,7 +612,7 @@ def _dumped(value: object) -> str:
 
 
 def _loaded(path: str, text: str) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
         if len(members) < len(pairs):
             names = [name for name, _ in pairs]
@@ -617,10 +621,10 @@ def _loaded(path: str, text: str) -> Any:
         return members
 
     try:
-        record = json.loads(text, object_pairs_hook=once)
+        record = json.loads(text, object_pairs_hook=unique_pairs)
     except json.JSONDecodeError as error:
-        rest = text[error.pos : error.pos + 20] or "the end"
-        raise InputError(path, error.lineno, f"JSON ({error.msg})", rest) from None
+        excerpt = text[error.pos : error.pos + 20] or "the end"
+        raise InputError(path, error.lineno, f"JSON ({error.msg})", excerpt) from None
     except (ValueError, RecursionError) as error:
         raise InputError(path, 0, "JSON of a few levels and modest numbers", str(error)) from None
     try:
@@ -631,6 +635,6 @@ def _loaded(path: str, text: str) -> Any:
 
 
 def _line(text: str, name: str) -> int:
-    """Line on which a name stands last; 0 where it is spelled in another way."""
+    """Returns the last line that has a name; 0 where it is spelled otherwise."""
     i = text.rfind(_dumped(name))
     return 0 if i < 0 else text.count("\n", 0, i) + 1

@@ -1,4 +1,4 @@
-"""Lists of translations from whatever users have: files, arrays, Python objects."""
+"""Lists of translations from files, arrays or Python objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from hopefear.core.arrays import frozen
 from hopefear.data.lists.candidates import CandidateLists, Layout, concatenated, merged
 from hopefear.data.lists.files import read_lists
-from hopefear.data.lists.input import Names
+from hopefear.data.lists.input import FeatureNames
 from hopefear.data.lists.objects import TRANSLATION, ListBuilder, densified
 from hopefear.data.moses.reading import read_moses
 from hopefear.data.moses.word_hashes import check_parallel, parallel_sentences, read_sentences
@@ -80,9 +80,11 @@ def read(
                 f"source is for N-best lists of Moses, whose phrase pairs are positions in it; "
                 f"leave it out with {os.fspath(paths[0])}, whose lists are JSON"
             )
-        how = {name: more[name] for name in ("on_error", "report") if name in more}
-        lists, own = json_lists(paths, layout, more.get("dedup", "first"), **how)
-        return derived(counted(lists, _json_references(lists.source, own, refs), metric), derive)
+        reading = {name: more[name] for name in ("on_error", "report") if name in more}
+        lists, file_references = json_lists(paths, layout, more.get("dedup", "first"), **reading)
+        return derived(
+            counted(lists, _json_references(lists.source, file_references, refs), metric), derive
+        )
     if refs is None:
         raise HopefearError(
             f"{os.fspath(paths[0])}: N-best lists of Moses need references to be compared with; "
@@ -117,26 +119,26 @@ def json_lists(
     **reading
         As in :func:`hopefear.data.lists.files.read_lists`.
     """
-    names = Names()
-    own: dict[str, Sequence[str]] = {}
+    names = FeatureNames()
+    file_references: dict[str, Sequence[str]] = {}
     files = []
     for path in paths:
         blocks = []
         for block in read_lists(path, "json", dedup="none", **reading):
-            own |= zip(block.ids, block.references or (), strict=False)
+            file_references |= zip(block.ids, block.references or (), strict=False)
             blocks.append(replace(block, references=None, derivations=None, weights=None))
         files.append(_renumbered(concatenated(blocks), names))
-    lists, order = concatenated(files), Names()
+    lists, order = concatenated(files), FeatureNames()
     lists = merged(lists, np.array([order[name] for name in lists.ids], np.int64))
     if dedup == "first":
         lists = lists.keep(_distinct(lists))
-    references = [own.get(name) for name in lists.ids]
+    references = [file_references.get(name) for name in lists.ids]
     source = ", ".join(os.fspath(path) for path in paths)
     lists = replace(lists, source=source, ids=[str(i) for i in range(len(lists))])
     return densified(lists, layout), references
 
 
-def _renumbered(lists: CandidateLists, names: Names) -> CandidateLists:
+def _renumbered(lists: CandidateLists, names: FeatureNames) -> CandidateLists:
     """The lists with features numbered alike for all files."""
     if lists.sparse is None:
         return lists
@@ -146,7 +148,7 @@ def _renumbered(lists: CandidateLists, names: Names) -> CandidateLists:
 
 
 def _distinct(lists: CandidateLists) -> np.ndarray:
-    """Which candidates (bool) are the first of their list with their text and features."""
+    """Masks the candidates that are the first of their list with their text and features."""
     mask = np.zeros(lists.n_candidates, bool)
     for start, end in pairwise(lists.starts.tolist()):
         first: dict[Any, int] = {}
@@ -158,18 +160,18 @@ def _distinct(lists: CandidateLists) -> np.ndarray:
 
 
 def _json_references(
-    source: str, own: Sequence[Sequence[str] | None], refs: Any
+    source: str, file_references: Sequence[Sequence[str] | None], refs: Any
 ) -> Iterable[Reference]:
     """References of files, or those that lists bring along."""
     if refs is not None:
         columns = [file.lines() for file in parallel_sentences(refs)]
         return list(map(list, zip(*columns, strict=True)))
-    if lacking := own.count(None):
+    if lacking := file_references.count(None):
         raise HopefearError(
-            f"{source}: {lacking} of {len(own)} lists have no references to be compared with; "
-            "write them into the lists, or give refs (--refs FILE)"
+            f"{source}: {lacking} of {len(file_references)} lists have no references to be "
+            "compared with; write them into the lists, or give refs (--refs FILE)"
         )
-    return [list(one) for one in own if one is not None]
+    return [list(references) for references in file_references if references is not None]
 
 
 Reference = str | Sequence[str]
@@ -202,7 +204,7 @@ def counted(
             "read the lists with texts=True"
         )
     judge = tuning_metric(metric)
-    sets = [_several(i, one) for i, one in enumerate(references)]
+    sets = [_several(i, reference) for i, reference in enumerate(references)]
     _check_number(lists, len(sets))
     numbers = np.repeat(np.array([int(name) for name in lists.ids]), np.diff(lists.starts)).tolist()
     counts = judge.statistics([sets[i] for i in numbers], lists.texts)
@@ -215,10 +217,18 @@ def counted(
     )
 
 
-def _several(i: int, one: Reference) -> list[str]:
-    several = [one] if isinstance(one, str) else list(one) if isinstance(one, list | tuple) else []
+def _several(i: int, reference: Reference) -> list[str]:
+    several = (
+        [reference]
+        if isinstance(reference, str)
+        else list(reference)
+        if isinstance(reference, list | tuple)
+        else []
+    )
     if not several or not all(isinstance(text, str) for text in several):
-        raise HopefearError(f"references[{i}]: expected a text or a list of texts, found {one!r}")
+        raise HopefearError(
+            f"references[{i}]: expected a text or a list of texts, found {reference!r}"
+        )
     if not any(text.strip() for text in several):
         raise HopefearError(f"references[{i}] is empty; give a reference, or leave the list out")
     return several
@@ -351,11 +361,13 @@ def plain_lists(nbest: Any, source: Any, weights: Weights, **reading: Any) -> Ca
     )
 
 
-def is_files(what: Any) -> bool:
+def is_files(value: Any) -> bool:
     """Returns whether this is a path, or several."""
-    if isinstance(what, PATH):
+    if isinstance(value, PATH):
         return True
-    return isinstance(what, list | tuple) and bool(what) and all(isinstance(p, PATH) for p in what)
+    return (
+        isinstance(value, list | tuple) and bool(value) and all(isinstance(p, PATH) for p in value)
+    )
 
 
 def _made(nbest: Any, source: Any, weights: Weights | None) -> CandidateLists:
@@ -372,7 +384,7 @@ def _refuse_source(source: Any) -> None:
 
 
 def _kinds(weights: Weights | None) -> dict[str, Any]:
-    """Which names are dense or sparse although they look otherwise."""
+    """Returns the names that are dense or sparse although they look otherwise."""
     if weights is None:
         return {}
     dense = [name for name, width in weights.layout if "_" in name and width == 1]

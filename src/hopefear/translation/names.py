@@ -22,8 +22,8 @@ _IN_NAME = re.compile(r"\s|%(?=[0-9A-Fa-f]{2})")
 _IN_WORD = re.compile(r"[\s,~%=]")
 
 
-class Parts(NamedTuple):
-    """What a file of weights holds, before anyone has looked at it as a whole."""
+class WeightParts(NamedTuple):
+    """Content of a weights file before it is checked."""
 
     layout: tuple[tuple[str, int], ...]
     dense: list[float]
@@ -86,7 +86,7 @@ def is_phrase_name(name: str) -> bool:
 
 
 def kind_of(name: str, width: int) -> str:
-    """What a name stands for where a file does not say: as in N-best lists, and phrase pairs.
+    """Guesses the kind of a name where a file lacks it: as in N-best lists, and phrase pairs.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def places(layout: Layout) -> dict[str, slice]:
-    """Where the numbers of each name are.
+    """Returns the slice of the dense vector for each name.
 
     >>> places((("LM0", 1), ("TM0", 2)))
     {'LM0': slice(0, 1, None), 'TM0': slice(1, 3, None)}
@@ -131,7 +131,7 @@ def places(layout: Layout) -> dict[str, slice]:
 
 
 def check_same(
-    ours: Layout, theirs: Layout, whose: str = "the weights", source: str = "the lists"
+    expected: Layout, actual: Layout, owner: str = "the weights", source: str = "the lists"
 ) -> None:
     """HopefearError, naming the first that differs, unless the features of two are the same.
 
@@ -142,12 +142,12 @@ def check_same(
     whose, source : str
         Who has them, for the message.
     """
-    for k in range(max(len(ours), len(theirs))):
-        mine, other = (_feature(layout, k) for layout in (ours, theirs))
-        if mine != other:
+    for k in range(max(len(expected), len(actual))):
+        expected_feature, actual_feature = (_feature(layout, k) for layout in (expected, actual))
+        if expected_feature != actual_feature:
             raise HopefearError(
-                f"dense features differ: {mine} in {whose}, {other} in {source}; use lists of the "
-                "decoder that the weights are for"
+                f"dense features differ: {expected_feature} in {owner}, {actual_feature} in "
+                f"{source}; use lists of the decoder that the weights are for"
             )
 
 
@@ -158,7 +158,7 @@ def _feature(layout: Layout, k: int) -> str:
     return f"{name} ({width} number{'s' if width > 1 else ''})"
 
 
-def check_parts(parts: Parts) -> None:
+def check_parts(parts: WeightParts) -> None:
     """HopefearError where names are empty or double, or a weight is missing or not finite."""
     names = [name for name, _ in parts.layout]
     twice = next((name for name in names if names.count(name) > 1 or name in parts.sparse), None)
@@ -182,9 +182,9 @@ def check_parts(parts: Parts) -> None:
             raise HopefearError(f"weights: the weight of {name!r} is {value}, not finite")
 
 
-def plain(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What JSON makes of it, so that a file gives the same back."""
+def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns metadata as JSON represents it, so that a file reads back the same."""
     try:
-        return json.loads(json.dumps(dict(about), allow_nan=False))
+        return json.loads(json.dumps(dict(metadata), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise HopefearError(f"weights: about holds what JSON cannot: {error}") from error

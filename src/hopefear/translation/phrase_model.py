@@ -95,8 +95,8 @@ def phrase_learner(
     for name, value, choices in (("loss", loss, LOSSES), ("rule", rule, RULES)):
         if value not in choices:
             raise HopefearError(f"a phrase model has no {name} {value!r}: {', '.join(choices)}")
-    usual = 1.0 if loss == "risk" else _RATES[rule]
-    step = usual if rate is None else float(rate)
+    default = 1.0 if loss == "risk" else _RATES[rule]
+    step = default if rate is None else float(rate)
     step_rule: Any = {
         "vrda": lambda: RDA(rate=step, l1=l1),
         "sgd": lambda: SGD(rate=step, l1=l1),
@@ -106,7 +106,7 @@ def phrase_learner(
 
 
 def kept_weights(trainer: OnlineTrainer, kept: str) -> np.ndarray:
-    """What is kept of a learner: see ``kept`` in `train_phrase_model`."""
+    """Returns the weights that ``kept`` selects: see `train_phrase_model`."""
     if kept == "last":
         return trainer.weights().astype(np.float64)
     mean = trainer.average().astype(np.float64)
@@ -190,22 +190,22 @@ def train_phrase_model(
     check_at_least("epochs", epochs, 1)
     check_seeds([seed])
     data = phrase_data(train, baseline, sharp=sharp, min_count=min_count, metric=judge)
-    other = None
+    dev_data = None
     if dev is not None:
         judge_of(dev, judge)
         _pairs(dev)
-        other = data.features.encode(dev, judge, _offsets(dev, baseline, sharp))
-    problem = TuningProblem(data, judge, np.zeros(data.features.size), other)
+        dev_data = data.features.encode(dev, judge, _offsets(dev, baseline, sharp))
+    problem = TuningProblem(data, judge, np.zeros(data.features.size), dev_data)
     check_problem(problem)
     learner = phrase_learner(loss, rule, rate=rate, l1=l1)
     passes = phrase_passes(data, learner, epochs, seed)
     rounds = (Round(kept_weights(trainer, kept)) for _, trainer in passes)
     tuned = follow(rounds, problem, on_event, of=epochs, keep="auto")
-    more = {"features": "phrases", "min_count": min_count}
-    about = {
+    options = {"features": "phrases", "min_count": min_count}
+    metadata = {
         "learner": f"phrase model ({rule}, {loss})",
         "signature": learner.signature(
-            **more, sharp=f"{sharp:g}", kept=kept, epochs=tuned.best_epoch, seed=seed
+            **options, sharp=f"{sharp:g}", kept=kept, epochs=tuned.best_epoch, seed=seed
         ),
         "metric": judge.signature_for(train.n_references),
         "data": {
@@ -217,7 +217,7 @@ def train_phrase_model(
         },
     }
     # In the baseline's unit again, so that 1 is the weight that the model was learned with.
-    return Weights.of(data.features, tuned.weights / sharp, about)
+    return Weights.of(data.features, tuned.weights / sharp, metadata)
 
 
 def add_phrase_model(
@@ -254,19 +254,22 @@ def add_phrase_model(
     """
     _pairs(dev)
     begin = start_weights(dev, start)
-    both = Weights((*begin.layout, (name, 1)), np.append(begin.dense, 1.0))
+    joined = Weights((*begin.layout, (name, 1)), np.append(begin.dense, 1.0))
     tuning = tune(
         with_scores(dev, {name: model}),
         learner,
         params,
         metric=metric,
-        start=both,
+        start=joined,
         features=("dense",),
         seeds=seeds,
         on_event=on_event,
     )
-    about = {**tuning.weights.about, "weight of the phrase model": float(tuning.weights.dense[-1])}
-    return replace(without_scores(tuning.weights, {name: model}), about=about)
+    metadata = {
+        **tuning.weights.about,
+        "weight of the phrase model": float(tuning.weights.dense[-1]),
+    }
+    return replace(without_scores(tuning.weights, {name: model}), about=metadata)
 
 
 def _pairs(lists: CandidateLists) -> Any:

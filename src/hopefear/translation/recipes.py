@@ -42,7 +42,7 @@ _ITERATIONS: dict[str, Any] = {f.name: f.default for f in fields(BatchTuner) if 
 
 @dataclass(frozen=True)
 class TuneRecipe(Recipe):
-    """An online learner and how it goes over the lists.
+    """An online learner and its order of the lists.
 
     Parameters
     ----------
@@ -107,8 +107,10 @@ class ProRecipe(WholeListsRecipe):
     """PRO, whose classifier is named as one of the task ``classify`` and takes its parameters."""
 
     def parameters(self) -> dict[str, Any]:
-        own = super().parameters()
-        return own | {"classifier": "logistic"} | dataclasses.asdict(own["classifier"])
+        parameters = super().parameters()
+        return (
+            parameters | {"classifier": "logistic"} | dataclasses.asdict(parameters["classifier"])
+        )
 
     def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
         """The tuner, with some parameters replaced.
@@ -121,7 +123,7 @@ class ProRecipe(WholeListsRecipe):
         """
         params = {key.replace("-", "_"): value for key, value in params.items()}
         values = WholeListsRecipe.parameters(self)
-        usual = values.pop("classifier")
+        default = values.pop("classifier")
         name = str(params.pop("classifier", "logistic"))
         if name == "logistic" and "epochs" in params:
             raise HopefearError(
@@ -129,31 +131,31 @@ class ProRecipe(WholeListsRecipe):
                 "use max_iter, or name another classifier"
             )
         values = {key: as_like(key, params.pop(key, v), v) for key, v in values.items()}
-        learners = {key: one for key, one in RECIPES.items() if isinstance(one, Recipe)}
+        learners = {key: recipe for key, recipe in RECIPES.items() if isinstance(recipe, Recipe)}
         if name in learners:
             # Pairs are what a pass of the classifier goes over, each with its mirror image.
             pairs = 2 * scale.n * min(values["pairs"], values["samples"])
             return self.tuner(classifier=learners[name].build(Scale(n=pairs), **params), **values)
         if name != "logistic":
             raise HopefearError(unknown(self.name, name, ["logistic", *learners], "classifier"))
-        settings = dataclasses.asdict(usual)
+        settings = dataclasses.asdict(default)
         for key, value in params.items():
             if key not in settings:
                 raise HopefearError(unknown(self.name, key, list(self.parameters())))
             settings[key] = as_like(key, value, settings[key])
-        return self.tuner(classifier=type(usual)(**settings), **values)
+        return self.tuner(classifier=type(default)(**settings), **values)
 
 
 def online(name: str, summary: str, parts: str, **defaults: Any) -> TuneRecipe:
-    """A recipe, its parts in the order people say them: loss, rule, readout, when."""
+    """Makes a recipe from ``parts``: loss, rule, averaging, and which examples trigger updates."""
     loss, rule, readout, on = parts.split()
     passes = {key: defaults.pop(key) for key in list(defaults) if key in _PASSES}
     return TuneRecipe(name, summary, (loss, rule, readout, on), TUNING, defaults, passes=passes)
 
 
 _MARGINS: tuple[Any, ...] = tuple(
-    BatchTuneRecipe(*(getattr(one, f.name) for f in fields(one)))
-    for one in margin_recipes(100.0, Auto(0.06), 1e4, cost="regret", price=10.0)
+    BatchTuneRecipe(*(getattr(recipe, f.name) for f in fields(recipe)))
+    for recipe in margin_recipes(100.0, Auto(0.06), 1e4, cost="regret", price=10.0)
 )
 
 # BLEU of sentences within a corpus that remembers about a thousand of them.

@@ -23,7 +23,7 @@ import numpy as np
 from hopefear.core.interrupts import interruptible
 from hopefear.data.lists.candidates import CandidateLists, Layout
 from hopefear.data.moses.reading import read_moses
-from hopefear.data.moses.word_hashes import Sentences, parallel_sentences
+from hopefear.data.moses.word_hashes import HashedText, parallel_sentences
 from hopefear.data.sources import open_bytes
 from hopefear.errors import HopefearError, NewerFormatError
 from hopefear.metrics.lists import ListMetric
@@ -138,15 +138,15 @@ def iterate(
     decoder = DecoderCommand(command, timeout)
     judge = paths, metric, {"dense": dense, "sparse": sparse}
     first_weights = first if isinstance(first, Weights) else None
-    known = Path(folder), identity, first_weights, resume, about or {}, metric.main
-    with RoundsFolder(*known) as kept:
-        return _Rounds(kept, decoder, *judge, first, rounds, patience, tolerance, on_event).run(
-            tune
-        )
+    settings = Path(folder), identity, first_weights, resume, about or {}, metric.main
+    with RoundsFolder(*settings) as folder_of_rounds:
+        return _Rounds(
+            folder_of_rounds, decoder, *judge, first, rounds, patience, tolerance, on_event
+        ).run(tune)
 
 
-def _digest(files: Sequence[Sentences]) -> str:
-    """A few letters that tell references from others, for whoever goes on with a folder."""
+def _digest(files: Sequence[HashedText]) -> str:
+    """Returns a short hash of references, which a resumed folder is checked against."""
     return hashlib.sha256(b"\0".join(file.text.tobytes() for file in files)).hexdigest()[:8]
 
 
@@ -230,25 +230,25 @@ class _Rounds:
         return None
 
     def moved(self, number: int) -> float:
-        """How far weights moved before this round, where that can be said."""
+        """Returns the distance of weights before this round, where it is known."""
         before, after = self.store.weights(number - 1), self.store.weights(number)
         return np.inf if before is None or after is None else moved(before, after)
 
-    def best(self, *more: float) -> int:
+    def best(self, *additional: float) -> int:
         """Returns the round whose first choices scored best, the first of equals; or -1.
 
-        Rounds whose weights are not known do not count; ``more`` are scores behind those entered.
+        Rounds whose weights are not known do not count; ``additional`` scores follow the stored.
         """
-        scores = [*map(self.score, self.store.events), *more]
+        scores = [*map(self.score, self.store.events), *additional]
         sign = 1 if self.metric.higher else -1
-        known = filter(self.known, range(len(scores)))
-        return max(known, key=lambda number: sign * scores[number], default=-1)
+        finished = filter(self.known, range(len(scores)))
+        return max(finished, key=lambda number: sign * scores[number], default=-1)
 
     def score(self, event: Event) -> float:
         return event["dev"][self.metric.main]
 
     def ended(self, number: int) -> str | None:
-        """Why no further round is worth its time, if that is so."""
+        """Returns the reason to stop before this round, if there is one."""
         best = self.best()
         if number and self.store.events[number]["new"] == 0:
             return "no new hypotheses"
@@ -302,8 +302,8 @@ class DecoderCommand:
         """The command of a round, with paths in the places held for them."""
         # Not str.format: braces mean something to shells.
         text = self.command
-        for place, value in self._places(folder, number).items():
-            text = text.replace(f"{{{place}}}", shlex.quote(value))
+        for name, value in self._places(folder, number).items():
+            text = text.replace(f"{{{name}}}", shlex.quote(value))
         return text
 
     def run(self, folder: Path, number: int) -> Path:
@@ -334,17 +334,17 @@ class DecoderCommand:
         return folder / NBEST
 
     def unusable(self, folder: Path, number: int, error: HopefearError) -> HopefearError:
-        """The error that says what is wrong with the list that a run wrote."""
-        what = f"ended well (status 0), but its N-best list cannot be used: {error}"
-        return self.failed(folder, number, what)
+        """Makes the error for an N-best list that cannot be used."""
+        problem = f"ended well (status 0), but its N-best list cannot be used: {error}"
+        return self.failed(folder, number, problem)
 
-    def failed(self, folder: Path, number: int, what: str) -> HopefearError:
-        """The error that says what a run did, with the last lines it printed."""
+    def failed(self, folder: Path, number: int, problem: str) -> HopefearError:
+        """Makes the error for a failed run, with the last lines it printed."""
         log = folder / LOG
         tail = log.read_text("utf-8", "replace").splitlines()[-_TAIL:] if log.exists() else []
         words = f"; the end of {log}:" if tail else f"; {log} is empty"
         excerpt = "".join(f"\n    {line}" for line in tail)
-        return HopefearError(f"decoder, round {number}: {self.command!r} {what}{words}{excerpt}")
+        return HopefearError(f"decoder, round {number}: {self.command!r} {problem}{words}{excerpt}")
 
     def _places(self, folder: Path, number: int) -> dict[str, str]:
         return {
@@ -354,9 +354,9 @@ class DecoderCommand:
         }
 
     def _run(self, folder: Path, number: int, log: Path) -> int:
-        """Exit status of the command; whatever interrupts the wait ends it and what it started."""
-        places = self._places(folder.resolve(), number)
-        variables = {f"HOPEFEAR_{place.upper()}": value for place, value in places.items()}
+        """Returns the exit status of the command; an interrupt ends it and its children."""
+        arguments = self._places(folder.resolve(), number)
+        variables = {f"HOPEFEAR_{name.upper()}": value for name, value in arguments.items()}
         until = None if self.timeout is None else time.monotonic() + self.timeout
         with open(log, "wb") as out, interruptible() as interrupted:
             process = subprocess.Popen(
@@ -379,8 +379,8 @@ class DecoderCommand:
                             interrupted.signum,
                         )
                     if until is not None and time.monotonic() > until:
-                        what = f"took longer than {self.timeout:g} s (timeout) and was ended"
-                        raise self.failed(folder, number, what)
+                        problem = f"took longer than {self.timeout:g} s (timeout) and was ended"
+                        raise self.failed(folder, number, problem)
             finally:
                 _end(process)
 
@@ -424,7 +424,7 @@ _WIDEST = 1 << 20  # numbers of a dense feature that a state may claim
 
 
 class RoundsFolder:
-    """What is known of a run, on disk as soon as it is known.
+    """State of a run of rounds, written to disk at once.
 
     ``round-K/weights.txt`` is there before round K begins, ``round-K/nbest.gz`` and the round's
     event in ``state.json`` when it has ended. Every file is whole or not there, so a killed run
@@ -453,22 +453,22 @@ class RoundsFolder:
         identity: Mapping[str, Any],
         first: Weights | None,
         resume: bool,
-        about: Mapping[str, Any],
+        metadata: Mapping[str, Any],
         score: str,
     ) -> None:
         self._score = score
-        settings = {key: value for key, value in about.items() if key != "versions"}
+        settings = {key: value for key, value in metadata.items() if key != "versions"}
         self.folder, self.identity = folder, plain({**settings, **identity})
         self.events: list[Event] = []
         self.layout: Layout = ()  # of the lists, known when there are some
-        self._known: dict[int, Weights | None] = {}
+        self._weights: dict[int, Weights | None] = {}
         self._load(resume)
         if not self.events:
             self._clear()
         self._begin(first)
         log = EventLog(folder)
         try:
-            log.describe({"task": "tune", "decoder": dict(identity), **about})
+            log.describe({"task": "tune", "decoder": dict(identity), **metadata})
             for event in self.events:
                 log(event)
         except BaseException:
@@ -492,11 +492,11 @@ class RoundsFolder:
 
     def weights(self, number: int) -> Weights | None:
         """The weights of a round; None where it has none, or none that are known."""
-        if self._known.get(number) is None:
+        if self._weights.get(number) is None:
             path = self.round(number) / WEIGHTS
             there = path.exists() and path.stat().st_size
-            self._known[number] = Weights.read(path) if there else None
-        return self._known[number]
+            self._weights[number] = Weights.read(path) if there else None
+        return self._weights[number]
 
     def keep(self, number: int, weights: Weights | None) -> None:
         """Write the weights of a round; None is an empty file."""
@@ -567,8 +567,8 @@ class RoundsFolder:
             if type(identity) is not dict or type(events) is not list:
                 raise ValueError(f"identity {identity!r:.60}, rounds {events!r:.60}")
             layout = tuple((name, width) for name, width in state["layout"])
-            known = type(number) is int and number == _FORMAT
-            if not known or any(map(_is_no_feature, layout)) or (events and not layout):
+            is_current = type(number) is int and number == _FORMAT
+            if not is_current or any(map(_is_no_feature, layout)) or (events and not layout):
                 raise ValueError(f"format {number!r:.60}, layout {layout!r:.60}")
         if not events:
             return
@@ -639,7 +639,9 @@ def completed(weights: Weights, before: Weights) -> Weights:
     hidden = [(name, width) for name, width in before.layout if name not in names]
     if not hidden:
         return weights
-    old, new = (_size(each, names & dict(before.layout).keys()) for each in (before, weights))
+    old, new = (
+        _size(weights_of, names & dict(before.layout).keys()) for weights_of in (before, weights)
+    )
     if old > 0.0 and new > 0.0:
         weights = weights.scaled(old / new)
     where = places(before.layout)

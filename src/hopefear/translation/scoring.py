@@ -98,18 +98,18 @@ def without_scores(weights: Weights, added: Mapping[str, Weights]) -> Weights:
         if model.layout:
             model.matches(layout)
             dense = dense + factor * model.dense
-        for ours, theirs in ((sparse, model.sparse), (phrases, model.phrases)):
-            for key, value in theirs.items():
-                ours[key] = ours.get(key, 0.0) + factor * value
+        for remaining, added_values in ((sparse, model.sparse), (phrases, model.phrases)):
+            for key, value in added_values.items():
+                remaining[key] = remaining.get(key, 0.0) + factor * value
     return replace(weights, layout=layout, dense=dense, sparse=sparse, phrases=phrases)
 
 
 def values_by_id(names: Sequence[str], weights: Mapping[str, float]) -> np.ndarray:
     """Returns a weight (float64) for every name; 0 where there is none."""
     table = StringTable.of(Strings.pack(weights))
-    places = table.find(packed(names))
+    indices = table.find(packed(names))
     values = np.append(np.fromiter(weights.values(), np.float64, len(weights)), 0.0)
-    return values[places]  # -1 is the last
+    return values[indices]  # -1 is the last
 
 
 def _summed(entries: NamedEntries, weights: Mapping[str, float]) -> np.ndarray:

@@ -39,8 +39,8 @@ DEFAULT_LEARNER = TASKS["tune"].learner
 
 
 @dataclass(frozen=True)
-class Run:
-    """What one seed came to."""
+class SeedResult:
+    """Result of one seed."""
 
     seed: int
     train: float
@@ -77,8 +77,8 @@ class Tuning:
     before: Mapping[str, float]
     after: Mapping[str, float]
     oracle: Mapping[str, float]
-    runs: tuple[Run, ...]
-    chosen: Run
+    runs: tuple[SeedResult, ...]
+    chosen: SeedResult
     signature: str
     features: TuningFeatures = field(repr=False)
 
@@ -102,7 +102,7 @@ def tune(
     held_out: float = 0.0,
     seeds: Sequence[int] = (1,),
     on_event: Sequence[Listener] = (),
-    elsewhere: Callable[..., Iterable[Run]] | None = None,
+    elsewhere: Callable[..., Iterable[SeedResult]] | None = None,
 ) -> Tuning:
     """Find weights under which the best candidates score high.
 
@@ -169,11 +169,11 @@ def tune(
     if "dense" in kinds(groups):
         begin = begun(plain, lists, start, fixed)
     vector = begin.on(data.features)
-    other = None
+    dev_data = None
     if dev is not None:
         dev, offsets = tuned_lists(dev, groups, unit_fixed)
-        other = data.features.encode(dev, judge, offsets)
-    problem = TuningProblem(data, judge, vector, other)
+        dev_data = data.features.encode(dev, judge, offsets)
+    problem = TuningProblem(data, judge, vector, dev_data)
     check_problem(problem)
     tuner = built(learner, data, judge, params or {})
     before = problem.report(vector)
@@ -195,13 +195,13 @@ def tune(
         min_count=min_count,
         cost=judge.cost_signature().removeprefix("cost:"),
         **({} if fixed is None else {"fixed": fingerprint(fixed)}),
-        **({} if other is None else {"dev": other.digest[:8]}),
+        **({} if dev_data is None else {"dev": dev_data.digest[:8]}),
         seed=winner.seed,
     )
     oracle = {"train": corpus_oracle(lists, judge)}
     if dev is not None:
         oracle["dev"] = corpus_oracle(dev, judge)
-    about = {
+    metadata = {
         "learner": learner,
         "parameters": tuner.parameters(),
         "signature": signature,
@@ -216,7 +216,7 @@ def tune(
         },
         "scores": after,
     }
-    weights = Weights.of(data.features, unit * winner.tuned.weights, about)
+    weights = Weights.of(data.features, unit * winner.tuned.weights, metadata)
     weights = with_earlier(weights, begin, data.features, lists, min_count)
     return Tuning(
         weights if fixed is None else summed_weights(fixed, weights),
@@ -235,7 +235,7 @@ def tune(
 def begun(
     plain: CandidateLists, lists: CandidateLists, start: str | Weights, fixed: Weights | None = None
 ) -> Weights:
-    """Weights to begin with; 0 for dense features that only words tell, or beside fixed ones."""
+    """Makes the first weights; 0 for computed features, and beside fixed weights."""
     if fixed is not None and fixed.layout:
         return Weights(lists.layout, np.zeros(lists.dense.shape[1]))
     gained = lists.layout[len(plain.layout) :]
@@ -256,24 +256,24 @@ def built(learner: str, data: ListDataset, metric: ListMetric, params: Mapping[s
 
 def one_run(
     tuner: Any, problem: TuningProblem, seed: int, on_event: Sequence[Listener], several: bool
-) -> Run:
-    """Tune with one seed; its number goes on events where there are several."""
+) -> SeedResult:
+    """Tunes with one seed; its number is in events where there are several."""
     listeners = _tagged(on_event, seed) if several else on_event
     tuned = tuner.tune(problem, seed=seed, on_event=listeners)
     if not np.isfinite(tuned.weights).all():
-        return Run(seed, math.nan, None if problem.dev is None else math.nan, tuned)
+        return SeedResult(seed, math.nan, None if problem.dev is None else math.nan, tuned)
     report = problem.report(tuned.weights)
     main = problem.metric.main
-    return Run(seed, report["train"][main], report.get("dev", {}).get(main), tuned)
+    return SeedResult(seed, report["train"][main], report.get("dev", {}).get(main), tuned)
 
 
-def silent_run(shared: tuple[Any, TuningProblem], seed: int) -> Run:
-    """Tune with one seed where nobody listens: (tuner, problem) are shared by all."""
+def silent_run(shared: tuple[Any, TuningProblem], seed: int) -> SeedResult:
+    """Tunes with one seed without events; (tuner, problem) are shared by all seeds."""
     return one_run(*shared, seed, (), False)
 
 
-def told_again(run: Run, on_event: Sequence[Listener], several: bool) -> Run:
-    """A run whose events are told after it has ended."""
+def told_again(run: SeedResult, on_event: Sequence[Listener], several: bool) -> SeedResult:
+    """Sends the events of a run after it has ended."""
     for event in run.tuned.history:
         tell(_tagged(on_event, run.seed) if several else on_event, event)
     return run
@@ -286,8 +286,8 @@ def _tagged(listeners: Sequence[Listener], seed: int) -> list[Listener]:
     return [tagged(listener) for listener in listeners]
 
 
-def worth(run: Run, metric: ListMetric) -> float:
-    """What a run came to on held-out lists, or without them on its own; more is better."""
+def worth(run: SeedResult, metric: ListMetric) -> float:
+    """Returns the score of a run on held-out lists, else on its own; higher is better."""
     score = run.train if run.dev is None else run.dev
     if not math.isfinite(score):
         return -math.inf
@@ -351,8 +351,8 @@ def check_seeds(seeds: Any) -> list[int]:
     if not numbers:
         raise HopefearError(f"seeds are some whole numbers, such as (1, 2, 3), not {seeds!r:.60}")
     for seed in numbers:
-        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-        if not whole or not 0 <= seed <= MOST_SEED:
+        is_integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+        if not is_integer or not 0 <= seed <= MOST_SEED:
             raise HopefearError(
                 f"a seed is a whole number from 0 to {MOST_SEED}, not {seed!r:.60}; choose another"
             )
@@ -367,8 +367,10 @@ def check_problem(problem: TuningProblem) -> None:
             f"{data.source}: no feature is left to tune; keep rarer ones (min_count), or name "
             "other features"
         )
-    costs, begins = data.rows.costs, data.rows.starts[:-1]
-    differ = np.maximum.reduceat(costs, begins) > np.minimum.reduceat(costs, begins)
+    costs, first_candidates = data.rows.costs, data.rows.starts[:-1]
+    differ = np.maximum.reduceat(costs, first_candidates) > np.minimum.reduceat(
+        costs, first_candidates
+    )
     if not len(data.rows.values):
         raise HopefearError(
             f"{data.source}: all candidates of a list have the same features, so that weights "
@@ -477,8 +479,8 @@ def start_weights(lists: CandidateLists, start: str | Weights = "auto") -> Weigh
     if start == "uniform":
         alike = np.full(len(lists.names), 1.0 / max(1, len(lists.names)))
         return Weights(lists.layout, alike, about={"start": "uniform"})
-    usual = [_moses(name) for name, width in lists.layout for _ in range(width)]
-    return _of_one_scale(Weights(lists.layout, np.array(usual), about={"start": "moses"}))
+    defaults = [_moses(name) for name, width in lists.layout for _ in range(width)]
+    return _of_one_scale(Weights(lists.layout, np.array(defaults), about={"start": "moses"}))
 
 
 def _of_one_scale(weights: Weights) -> Weights:
@@ -500,17 +502,17 @@ def decoder_weights(lists: CandidateLists) -> tuple[np.ndarray, float]:
     squares, products, total = np.zeros((width, width)), np.zeros(width), 0.0
     for first in range(0, len(lists), _BLOCK):
         starts = lists.starts[first : first + _BLOCK + 1]
-        some = slice(int(starts[0]), int(starts[-1]))
-        features = _centred(lists.dense[some], starts - starts[0])
-        scores = _centred(lists.scores[some, None], starts - starts[0])[:, 0]
+        candidates = slice(int(starts[0]), int(starts[-1]))
+        features = _centred(lists.dense[candidates], starts - starts[0])
+        scores = _centred(lists.scores[candidates, None], starts - starts[0])[:, 0]
         squares += features.T @ features
         products += features.T @ scores
         total += float(scores @ scores)
     if total == 0.0 or not width:
         return frozen(np.zeros(width)), 0.0
     weights = np.linalg.lstsq(squares, products, rcond=1e-10)[0]
-    rest = total - 2.0 * float(weights @ products) + float(weights @ squares @ weights)
-    return weights, 1.0 - max(0.0, rest) / total
+    residual = total - 2.0 * float(weights @ products) + float(weights @ squares @ weights)
+    return weights, 1.0 - max(0.0, residual) / total
 
 
 def _centred(values: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Features that lists have without saying so: what their words tell.
+"""Features computed from the candidates' text: consensus and n-grams.
 
 Decoders write none of them; whoever has the words of candidates can make them. *Consensus* is how
 much of a translation the other candidates of its list have too: choosing the candidate with the
@@ -116,13 +116,13 @@ def with_ngrams(lists: CandidateLists, orders: int = 3) -> CandidateLists:
         sizes.append(np.diff(grams.indptr))
         ids.append(_interned(table, words, grams)[grams.grams])
         counts.append(grams.counts.copy())
-    more = NamedEntries(
+    ngrams = NamedEntries(
         Texts(table.strings()),
         frozen(np.cumsum(np.concatenate(sizes))),
         frozen(np.concatenate(ids)),
         frozen(np.concatenate(counts)),
     )
-    return replace(lists, sparse=more if before is None else _interleaved(before, more))
+    return replace(lists, sparse=ngrams if before is None else _interleaved(before, ngrams))
 
 
 def has_ngrams(lists: CandidateLists) -> bool:
@@ -130,18 +130,18 @@ def has_ngrams(lists: CandidateLists) -> bool:
     if lists.sparse is None:
         return False
     text, offsets = packed(lists.sparse.names)
-    begins = offsets[:-1][np.diff(offsets) >= len(PREFIX)]
-    same = np.ones(len(begins), bool)
+    name_starts = offsets[:-1][np.diff(offsets) >= len(PREFIX)]
+    has_prefix = np.ones(len(name_starts), bool)
     for k, sign in enumerate(PREFIX.encode()):
-        same &= text[begins + k] == sign
-    return bool(same.any())
+        has_prefix &= text[name_starts + k] == sign
+    return bool(has_prefix.any())
 
 
-def _telling_grams(words: Words, candidates: int, orders: int) -> TellingGrams:
-    """N-grams that tell the candidates of a list apart."""
-    most, longest = words.most(orders), int(np.diff(words.starts).max(initial=1))
-    place, having, low, high, which, times = np.empty((6, most), np.int32)
-    tally = Tally(place, having, low, high, which, times, np.empty(longest, np.int64))
+def _telling_grams(words: CandidateWords, candidates: int, orders: int) -> TellingGrams:
+    """Returns the n-grams that distinguish the candidates of a list."""
+    max_entries, longest = words.most(orders), int(np.diff(words.starts).max(initial=1))
+    position, having, low, high, gram, times = np.empty((6, max_entries), np.int32)
+    tally = GramCounts(position, having, low, high, gram, times, np.empty(longest, np.int64))
     room = orders * int(words.ptr[-1])
     grams = TellingGrams(
         np.empty(room, np.int64),
@@ -161,7 +161,7 @@ def _telling_grams(words: Words, candidates: int, orders: int) -> TellingGrams:
 
 
 def _spelled() -> np.ndarray:
-    """For every byte how many stand for it in a name, and which: as in names of phrase pairs."""
+    """Returns, for every byte, how many bytes of a name stand for it, and which."""
     table = np.zeros((256, 4), np.uint8)
     table[:, 0], table[:, 1] = 1, np.arange(256)
     for byte in range(128):
@@ -174,7 +174,7 @@ def _spelled() -> np.ndarray:
 _SPELLED = _spelled()
 
 
-def _interned(table: StringTable, words: Words, telling: TellingGrams) -> np.ndarray:
+def _interned(table: StringTable, words: CandidateWords, telling: TellingGrams) -> np.ndarray:
     """Numbers of the names of n-grams, new ones where they are new."""
     grams = (words.text, words.begins, words.ends, telling.first, telling.order)
     offsets = np.zeros(len(telling.first) + 1, np.int64)
@@ -185,19 +185,19 @@ def _interned(table: StringTable, words: Words, telling: TellingGrams) -> np.nda
     return table.intern_spans(names, offsets[:-1], offsets[1:])
 
 
-def _interleaved(before: NamedEntries, more: NamedEntries) -> NamedEntries:
+def _interleaved(before: NamedEntries, added: NamedEntries) -> NamedEntries:
     """Entries of both, whose names are in one table."""
     values = np.ones(len(before.ids), np.float32) if before.values is None else before.values
-    assert more.values is not None
-    parts = (before.indptr, before.ids, values), (more.indptr, more.ids, more.values)
-    return NamedEntries(more.names, *map(frozen, interleaved(parts)))
+    assert added.values is not None
+    parts = (before.indptr, before.ids, values), (added.indptr, added.ids, added.values)
+    return NamedEntries(added.names, *map(frozen, interleaved(parts)))
 
 
 class _Group(NamedTuple):
     kind: str  # the features they go with
     add: Callable[[CandidateLists], CandidateLists]
     there: Callable[[CandidateLists], bool]
-    wanted: Callable[[Weights], bool]
+    is_needed: Callable[[Weights], bool]
     dense: tuple[str, ...] = ()  # names of dense features
 
 
@@ -259,14 +259,14 @@ def needed(weights: Weights) -> tuple[str, ...]:
     >>> needed(Weights((("LM0", 1),), [0.5], {"ng_the,house": 0.1}))
     ('ngrams',)
     """
-    return tuple(name for name, group in DERIVED.items() if group.wanted(weights))
+    return tuple(name for name, group in DERIVED.items() if group.is_needed(weights))
 
 
 # Lists that are looked at together: enough to be fast, few enough to be small.
 _BLOCK = 500
 
 
-class Words(NamedTuple):
+class CandidateWords(NamedTuple):
     """Candidate c of a block has the words ``ptr[c] .. ptr[c + 1] - 1``."""
 
     starts: np.ndarray  # int64[lists + 1]: candidates of each list
@@ -280,21 +280,23 @@ class Words(NamedTuple):
         """N-grams of the longest list, or a few more."""
         return orders * int(np.diff(self.ptr[self.starts]).max(initial=1))
 
-    def grams(self, orders: int) -> Grams:
+    def grams(self, orders: int) -> GramTable:
         """Space for the n-grams of any of the lists."""
-        most = self.most(orders)
-        return Grams(
-            np.empty(1 << max(4, (2 * most).bit_length()), np.int32),
-            np.empty(most, np.uint64),
-            np.empty(most, np.int64),
-            np.empty(most, np.int32),
-            np.empty(most, np.int64),
-            np.empty(most),
-            np.empty(most, np.int32),
+        max_grams = self.most(orders)
+        return GramTable(
+            np.empty(1 << max(4, (2 * max_grams).bit_length()), np.int32),
+            np.empty(max_grams, np.uint64),
+            np.empty(max_grams, np.int64),
+            np.empty(max_grams, np.int32),
+            np.empty(max_grams, np.int64),
+            np.empty(max_grams),
+            np.empty(max_grams, np.int32),
         )
 
 
-def candidate_words(lists: CandidateLists, purpose: str) -> Iterator[tuple[int, int, Words]]:
+def candidate_words(
+    lists: CandidateLists, purpose: str
+) -> Iterator[tuple[int, int, CandidateWords]]:
     """``(first candidate, last + 1, words)`` of some lists at a time, split as `str.split` does.
 
     Parameters
@@ -316,23 +318,23 @@ def candidate_words(lists: CandidateLists, purpose: str) -> Iterator[tuple[int, 
         yield a, b, _split(texts, a, b, starts - a)
 
 
-def _split(texts: Strings, a: int, b: int, starts: np.ndarray) -> Words:
+def _split(texts: Strings, a: int, b: int, starts: np.ndarray) -> CandidateWords:
     offsets = texts.offsets[a : b + 1]
     size = int(offsets[-1] - offsets[0]) + b - a
     text = np.full(size + PADDING, NEWLINE, np.uint8)
     write_lines(texts.text, offsets, text)
     room = size // 2 + 1
     ptr = np.zeros(b - a + 1, np.int64)
-    begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
+    starts_of_words, ends = np.empty(room, np.int64), np.empty(room, np.int64)
     words = np.empty(room, np.uint64)
-    split_lines(text, b - a, ptr, begins, ends, words)
-    return Words(starts, text, ptr, begins, ends, words)
+    split_lines(text, b - a, ptr, starts_of_words, ends, words)
+    return CandidateWords(starts, text, ptr, starts_of_words, ends, words)
 
 
 _BLANK, _NEWLINE, _COMMA = 32, 10, 44
 
 
-class Grams(NamedTuple):
+class GramTable(NamedTuple):
     """The n-grams of one list, numbered in order of appearance, and space for work on them."""
 
     slots: np.ndarray  # int32[power of two]: n-gram + 1, 0 if empty
@@ -345,7 +347,7 @@ class Grams(NamedTuple):
 
 
 class TellingGrams(NamedTuple):
-    """The n-grams that tell candidates of a block of lists apart, each with its count."""
+    """N-grams that distinguish candidates of a block of lists, each with its count."""
 
     first: np.ndarray  # int64[n-grams]: a word that it begins at
     order: np.ndarray  # int32[n-grams]
@@ -354,14 +356,14 @@ class TellingGrams(NamedTuple):
     counts: np.ndarray  # float32[entries]
 
 
-class Tally(NamedTuple):
-    """How often the candidates of one list have each n-gram."""
+class GramCounts(NamedTuple):
+    """Counts of each n-gram in the candidates of one list."""
 
-    place: np.ndarray  # int32[n-grams]: its entry for the candidate at hand, then its position
+    position: np.ndarray  # int32[n-grams]: its entry for the candidate at hand, then its position
     having: np.ndarray  # int32[n-grams]: candidates that have it
     low: np.ndarray  # int32[n-grams]: how often at least, where it is
     high: np.ndarray  # int32[n-grams]: how often at most
-    which: np.ndarray  # int32[entries]
+    gram: np.ndarray  # int32[entries]
     times: np.ndarray  # int32[entries]
     ends: np.ndarray  # int64[candidates]
 
@@ -379,21 +381,21 @@ def write_lines(text, offsets, lines):
 
 
 @helper(inline=True)
-def number_grams(words, ptr, first, last, orders, grams):
+def number_grams(words, offsets, first, last, orders, grams):
     """Number the n-grams of the candidates ``first .. last - 1``; how many there are.
 
     Occurrences come candidate by candidate, word by word, the shorter n-gram first.
     """
     size = 16
-    while size < 2 * orders * (ptr[last] - ptr[first]):
+    while size < 2 * orders * (offsets[last] - offsets[first]):
         size *= 2
     slots = grams.slots[:size]
     slots[:] = 0
     n, e = 0, 0
     for c in range(first, last):
-        for k in range(ptr[c], ptr[c + 1]):
+        for k in range(offsets[c], offsets[c + 1]):
             h = np.uint64(0)
-            for m in range(min(orders, ptr[c + 1] - k)):
+            for m in range(min(orders, offsets[c + 1] - k)):
                 h = mix(h, words[k + m])
                 slot = key_slot(slots, grams.keys, h)
                 if slots[slot] == 0:
@@ -410,7 +412,7 @@ def number_grams(words, ptr, first, last, orders, grams):
 
 @helper(inline=True)
 def occurrences(size, orders):
-    """How many n-grams so many words have."""
+    """Returns how many n-grams ``size`` words have."""
     total = 0
     for m in range(min(orders, size)):
         total += size - m
@@ -418,13 +420,13 @@ def occurrences(size, orders):
 
 
 @kernel
-def consensus(words, ptr, starts, scores, sharp, grams, out):
+def consensus(words, offsets, starts, scores, sharp, grams, out):
     """Sums over the different n-grams of each candidate of their probability in the list."""
     orders = out.shape[1]
     sums = np.zeros(orders)
     for i in range(len(starts) - 1):
         first, last = starts[i], starts[i + 1]
-        n = number_grams(words, ptr, first, last, orders, grams)
+        n = number_grams(words, offsets, first, last, orders, grams)
         grams.share[:n] = 0.0
         top = scores[first:last].max()
         total = 0.0
@@ -433,7 +435,7 @@ def consensus(words, ptr, starts, scores, sharp, grams, out):
         e = 0
         for c in range(first, last):
             share = math.exp(sharp * (scores[c] - top)) / total
-            for _ in range(occurrences(ptr[c + 1] - ptr[c], orders)):
+            for _ in range(occurrences(offsets[c + 1] - offsets[c], orders)):
                 g = grams.numbers[e]
                 if grams.last[g] != c:  # one twice in a candidate is one
                     grams.last[g] = c
@@ -442,7 +444,7 @@ def consensus(words, ptr, starts, scores, sharp, grams, out):
         e = 0
         for c in range(first, last):
             sums[:] = 0.0
-            for _ in range(occurrences(ptr[c + 1] - ptr[c], orders)):
+            for _ in range(occurrences(offsets[c + 1] - offsets[c], orders)):
                 g = grams.numbers[e]
                 if grams.last[g] != -2 - c:
                     grams.last[g] = -2 - c
@@ -452,7 +454,7 @@ def consensus(words, ptr, starts, scores, sharp, grams, out):
 
 
 @kernel
-def telling(words, ptr, starts, orders, grams, tally, out):
+def telling(words, offsets, starts, orders, grams, counts, out):
     """Fill ``out``; how many n-grams it has.
 
     One that all candidates of a list have equally often tells nothing and is left out.
@@ -460,22 +462,22 @@ def telling(words, ptr, starts, orders, grams, tally, out):
     size, used = 0, 0
     for i in range(len(starts) - 1):
         first, last = starts[i], starts[i + 1]
-        n = number_grams(words, ptr, first, last, orders, grams)
-        count_grams(ptr, first, last, orders, n, grams, tally)
+        n = number_grams(words, offsets, first, last, orders, grams)
+        count_grams(offsets, first, last, orders, n, grams, counts)
         for g in range(n):
-            tally.place[g] = -1
-            if tally.having[g] < last - first or tally.low[g] < tally.high[g]:
-                tally.place[g] = size
+            counts.position[g] = -1
+            if counts.having[g] < last - first or counts.low[g] < counts.high[g]:
+                counts.position[g] = size
                 out.first[size] = grams.first[g]
                 out.order[size] = grams.order[g]
                 size += 1
         e = 0
         for c in range(first, last):
-            while e < tally.ends[c - first]:
-                place = tally.place[tally.which[e]]
-                if place >= 0:
-                    out.grams[used] = place
-                    out.counts[used] = tally.times[e]
+            while e < counts.ends[c - first]:
+                position = counts.position[counts.gram[e]]
+                if position >= 0:
+                    out.grams[used] = position
+                    out.counts[used] = counts.times[e]
                     used += 1
                 e += 1
             out.indptr[c + 1] = used
@@ -483,44 +485,44 @@ def telling(words, ptr, starts, orders, grams, tally, out):
 
 
 @helper(inline=True)
-def count_grams(ptr, first, last, orders, n, grams, tally):
+def count_grams(offsets, first, last, orders, n, grams, counts):
     """Count the n-grams of each candidate, in order of appearance."""
-    tally.having[:n] = 0
+    counts.having[:n] = 0
     e, used = 0, 0
     for c in range(first, last):
         begin = used
-        for _ in range(occurrences(ptr[c + 1] - ptr[c], orders)):
+        for _ in range(occurrences(offsets[c + 1] - offsets[c], orders)):
             g = grams.numbers[e]
             e += 1
             if grams.last[g] == c:
-                tally.times[tally.place[g]] += 1
+                counts.times[counts.position[g]] += 1
             else:
                 grams.last[g] = c
-                tally.place[g] = used
-                tally.which[used] = g
-                tally.times[used] = 1
+                counts.position[g] = used
+                counts.gram[used] = g
+                counts.times[used] = 1
                 used += 1
         for q in range(begin, used):
-            g, times = tally.which[q], tally.times[q]
-            tally.low[g] = times if tally.having[g] == 0 else min(times, tally.low[g])
-            tally.high[g] = times if tally.having[g] == 0 else max(times, tally.high[g])
-            tally.having[g] += 1
-        tally.ends[c - first] = used
+            g, times = counts.gram[q], counts.times[q]
+            counts.low[g] = times if counts.having[g] == 0 else min(times, counts.low[g])
+            counts.high[g] = times if counts.having[g] == 0 else max(times, counts.high[g])
+            counts.having[g] += 1
+        counts.ends[c - first] = used
 
 
 @kernel
-def name_sizes(text, begins, ends, first, order, prefix, spelled, offsets):
-    """Where the names of n-grams begin, one behind the other."""
+def name_sizes(text, starts, ends, first, order, prefix, spelled, offsets):
+    """Computes the offsets of the names of n-grams, one after another."""
     for g in range(len(first)):
         size = prefix + order[g] - 1
         for k in range(first[g], first[g] + order[g]):
-            for q in range(begins[k], ends[k]):
+            for q in range(starts[k], ends[k]):
                 size += spelled[text[q], 0]
         offsets[g + 1] = offsets[g] + size
 
 
 @kernel
-def write_names(text, begins, ends, first, order, prefix, spelled, offsets, names):
+def write_names(text, starts, ends, first, order, prefix, spelled, offsets, names):
     """The names: a prefix, then words that are joined by commas and spelled byte by byte."""
     for g in range(len(first)):
         p = offsets[g]
@@ -531,7 +533,7 @@ def write_names(text, begins, ends, first, order, prefix, spelled, offsets, name
             if k > first[g]:
                 names[p] = _COMMA
                 p += 1
-            for q in range(begins[k], ends[k]):
+            for q in range(starts[k], ends[k]):
                 for b in range(spelled[text[q], 0]):
                     names[p] = spelled[text[q], b + 1]
                     p += 1

@@ -14,7 +14,7 @@ from hopefear.core.arrays import frozen
 from hopefear.data.lists.candidates import Layout, dense_names
 from hopefear.errors import HopefearError
 from hopefear.translation.formats import read_parts, write_parts
-from hopefear.translation.names import Parts, check_parts, check_same, places, plain
+from hopefear.translation.names import WeightParts, check_parts, check_same, places, plain
 
 if TYPE_CHECKING:
     from hopefear.translation.features import TuningFeatures
@@ -73,11 +73,11 @@ class Weights:
         dense = np.array(self.dense, np.float64, ndmin=1)
         sparse = {name: float(value) for name, value in self.sparse.items()}
         phrases = {pair: float(value) for pair, value in self.phrases.items()}
-        check_parts(Parts(layout, dense.tolist(), sparse, phrases, {}))
-        about = plain(self.about)
+        check_parts(WeightParts(layout, dense.tolist(), sparse, phrases, {}))
+        metadata = plain(self.about)
         for name, value in zip(
             ("layout", "dense", "sparse", "phrases", "about"),
-            (layout, frozen(dense), sparse, phrases, about),
+            (layout, frozen(dense), sparse, phrases, metadata),
             strict=True,
         ):
             object.__setattr__(self, name, value)
@@ -87,7 +87,7 @@ class Weights:
 
     @classmethod
     def of(
-        cls, features: TuningFeatures, values: np.ndarray, about: Mapping[str, Any] | None = None
+        cls, features: TuningFeatures, values: np.ndarray, metadata: Mapping[str, Any] | None = None
     ) -> Weights:
         """The weights of numbered features, as a tuner finds them; zeros need no name.
 
@@ -97,7 +97,7 @@ class Weights:
             What the numbers stand for.
         values : float array
             A weight for every feature.
-        about : mapping, optional
+        metadata : mapping, optional
             Where they came from.
         """
         if len(values) != features.size:
@@ -110,11 +110,13 @@ class Weights:
         numbers = (first + np.flatnonzero(values[first:])).tolist()
         pairs = [(features.name(j), values[j]) for j in numbers]
         n = int(np.count_nonzero(values[first:middle]))
-        return cls(features.layout, values[:first], dict(pairs[:n]), dict(pairs[n:]), about or {})
+        return cls(
+            features.layout, values[:first], dict(pairs[:n]), dict(pairs[n:]), metadata or {}
+        )
 
     @classmethod
     def read(cls, path: Path, allow_outside: bool = False) -> Weights:
-        """Read any of the formats; which one it is, the content says.
+        """Reads weights in any format, recognised by its content.
 
         Parameters
         ----------
@@ -154,7 +156,7 @@ class Weights:
 
     @property
     def nnz(self) -> int:
-        """How many weights are not zero."""
+        """Returns the number of weights that are not zero."""
         values = (*self.sparse.values(), *self.phrases.values())
         return int(np.count_nonzero(self.dense) + np.count_nonzero(values))
 
@@ -231,8 +233,8 @@ class Weights:
             raise HopefearError("weights that are all 0 cannot be normalized; tune them first")
         return self.scaled(1.0 / total)
 
-    def _parts(self) -> Parts:
-        return Parts(
+    def _parts(self) -> WeightParts:
+        return WeightParts(
             self.layout,
             self.dense.tolist(),
             dict(self.sparse),

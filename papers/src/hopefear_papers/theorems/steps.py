@@ -411,7 +411,7 @@ def collect(structure, data, i, mu, row):
 def charged(structure, cost, data, i, theta, y):
     """Cost of the prediction at these scores."""
     x = Example(data, i)
-    structure.violation(x, theta, y)
+    structure.margin(x, theta, y, False)
     return structure.charge(x, cost, y)
 
 
@@ -429,8 +429,7 @@ def used_mixtures(loss, structure, data, i, work, out, squares):
         if found.gamma[k] > 0.0:
             take(loss, structure, x, found, k, places)
             structure.mix(x, work.y, found.taken, found.mixture)
-            structure.clear(x, work.mu)
-            structure.pull(x, found.mixture, 1.0, work.mu)
+            structure.add_difference(x, found.mixture, 1.0, work.mu, True)
             squares[n] = structure.norm(x, work.mu, Ones(1.0))
             for t in range(places):
                 out[n, t] = found.mixture[t]

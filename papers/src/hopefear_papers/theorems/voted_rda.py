@@ -387,7 +387,7 @@ def _margins(structure, data, which, u, work):
     for k in range(which.size):
         x = Example(data, which[k])
         structure.score(x, Plain(u), work.theta)
-        out[k] = structure.margin(x, work.theta, work.y)
+        out[k] = structure.margin(x, work.theta, work.y, True)
     return out
 
 
@@ -405,8 +405,8 @@ def _largest_square(structure, data, work):
     for i in range(data.labels.size):
         if data.labels[i] >= 0:  # unknown labels have no direction
             x = Example(data, i)
-            structure.margin(x, work.theta, work.y)
-            structure.contrast(x, work.y, 1.0, work.mu)
+            structure.margin(x, work.theta, work.y, True)
+            structure.add_difference(x, work.y, 1.0, work.mu, True)
             largest = max(largest, structure.norm(x, work.mu, Ones(1.0)))
     return largest
 
@@ -416,10 +416,10 @@ def _largest_of_lists(structure, data, work):
     largest = 0.0
     for i in range(data.weights.size):
         x = Example(data, i)
-        structure.margin(x, work.theta, work.y)  # leaves the oracle in its place
+        structure.margin(x, work.theta, work.y, True)  # leaves the oracle in its place
         for c in range(data.starts[i + 1] - data.starts[i]):
             if c != work.y[1] and data.weights[i] > 0.0:
                 work.y[0] = c
-                structure.contrast(x, work.y, 1.0, work.mu)
+                structure.add_difference(x, work.y, 1.0, work.mu, True)
                 largest = max(largest, structure.norm(x, work.mu, Ones(1.0)))
     return largest

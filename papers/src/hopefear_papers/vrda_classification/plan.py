@@ -14,7 +14,7 @@ from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.sparse import SparseDataset
 from hopefear.data.svmlight import read_svmlight
 from hopefear.errors import HopefearError, InputError
-from hopefear.tasks.rerank.task import dataset
+from hopefear.tasks.rerank.prepare import dataset
 from hopefear_papers.frame import Entrant, find_data
 from hopefear_papers.parses import FOLDER, MIN_COUNT, Part, extracted
 

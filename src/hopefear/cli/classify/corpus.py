@@ -55,8 +55,8 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
         )
     folder = getattr(args, "cache", None)
     cached = folder is not None
-    if cached and file.said:
-        raise HopefearError(f"--cache {folder} is for svmlight and tsv, and {file.said}")
+    if cached and file.message:
+        raise HopefearError(f"--cache {folder} is for svmlight and tsv, and {file.message}")
     texts = file.kind == "text" and not cached
     vars(args).update(settled(vars(args), WHOLE if texts else PLAIN))
     data = (

@@ -26,7 +26,7 @@ from hopefear.training.cutting_plane import CuttingPlane
 from hopefear.translation.features import kinds
 from hopefear.translation.lists import read, tuning_metric
 from hopefear.translation.scoring import best, with_scores, without_scores
-from hopefear.translation.task import STARTS, Run, Tuning, score_of, split, tune
+from hopefear.translation.task import STARTS, SeedResult, Tuning, score_of, split, tune
 from hopefear.translation.text_features import needed
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
 from hopefear.translation.tuners.batch_tuner import BatchTuner
@@ -379,7 +379,7 @@ class TuningLines:
             time = f", {event['seconds']:.2f} s" if "seconds" in event else ""
             self.console.say(f"{seed}round {epoch}: {scores}{nnz}{time}")
 
-    def run_ended(self, run: Run) -> None:
+    def run_ended(self, run: SeedResult) -> None:
         """Prints a line for a seed whose run has ended on a cluster."""
         dev = "" if run.dev is None else f", dev {self.metric} {scored(self.metric, run.dev)}"
         rounds = len(run.tuned.history)

@@ -14,7 +14,7 @@ import numpy as np
 
 from hopefear.core.arrays import Strings, Texts, frozen, gathered
 from hopefear.errors import HopefearError
-from hopefear.features.brackets import Trees, take_trees
+from hopefear.features.brackets import BracketTrees, take_trees
 
 
 class NamedEntries(NamedTuple):
@@ -103,7 +103,7 @@ class CandidateLists:
     dense: np.ndarray = field(default_factory=lambda: _NONE)
     sparse: NamedEntries | None = None
     phrases: NamedEntries | None = None
-    trees: Trees | None = None
+    trees: BracketTrees | None = None
     derivations: Sequence[str | None] | None = None
     weights: np.ndarray | None = None
     source: str = "memory"
@@ -135,11 +135,11 @@ class CandidateLists:
         features = dict(zip(self.names, self.dense[c].tolist(), strict=True))
         return features if self.sparse is None else features | dict(self.sparse.of(c))
 
-    def take(self, which: np.ndarray) -> CandidateLists:
+    def take(self, indices: np.ndarray) -> CandidateLists:
         """Returns the lists of these numbers, in this order."""
-        which = np.asarray(which, np.int64)
-        starts, candidates = gathered(self.starts, which)
-        chosen = _taken(self, OF_LISTS, which) | _taken(self, OF_CANDIDATES, candidates)
+        indices = np.asarray(indices, np.int64)
+        starts, candidates = gathered(self.starts, indices)
+        chosen = _taken(self, OF_LISTS, indices) | _taken(self, OF_CANDIDATES, candidates)
         return replace(self, starts=frozen(starts), **chosen)
 
     def keep(self, mask: np.ndarray) -> CandidateLists:
@@ -162,23 +162,23 @@ def dense_names(layout: Layout) -> tuple[str, ...]:
     )
 
 
-def _taken(lists: CandidateLists, fields: Iterable[str], which: np.ndarray) -> dict[str, Any]:
-    return {name: _picked(getattr(lists, name), which) for name in fields}
+def _taken(lists: CandidateLists, fields: Iterable[str], indices: np.ndarray) -> dict[str, Any]:
+    return {name: _picked(getattr(lists, name), indices) for name in fields}
 
 
-def _picked(values: Any, which: np.ndarray) -> Any:
+def _picked(values: Any, indices: np.ndarray) -> Any:
     if values is None or len(values) == 0:
         return values
     if isinstance(values, NamedEntries):
-        return values.take(which)
-    if isinstance(values, Trees):
-        return take_trees(values, which)
+        return values.take(indices)
+    if isinstance(values, BracketTrees):
+        return take_trees(values, indices)
     if isinstance(values, Texts):
-        offsets, letters = gathered(values.packed.offsets, which)
+        offsets, letters = gathered(values.packed.offsets, indices)
         return Texts(Strings(frozen(values.packed.text[letters]), frozen(offsets)))
     if isinstance(values, np.ndarray):
-        return frozen(values[which])
-    return [values[i] for i in which.tolist()]
+        return frozen(values[indices])
+    return [values[i] for i in indices.tolist()]
 
 
 def concatenated(blocks: list[CandidateLists]) -> CandidateLists:
@@ -199,28 +199,28 @@ def concatenated(blocks: list[CandidateLists]) -> CandidateLists:
 
 
 def _joined(parts: list[Any], sizes: Sequence[int]) -> Any:
-    some = next((part for part in parts if part is not None), None)
-    if some is None:
+    first = next((part for part in parts if part is not None), None)
+    if first is None:
         return None
-    if isinstance(some, NamedEntries):
+    if isinstance(first, NamedEntries):
         pairs = zip(parts, sizes, strict=True)
         counts = [np.zeros(n) if part is None else np.diff(part.indptr) for part, n in pairs]
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts), dtype=np.int64)])
         parts = [part for part in parts if part is not None]
         ids = np.concatenate([part.ids for part in parts])
         values = None
-        if some.values is not None:
+        if first.values is not None:
             values = frozen(np.concatenate([part.values for part in parts]))
         return NamedEntries(parts[-1].names, frozen(indptr), frozen(ids), values)
     if any(part is None for part in parts):
         return None
-    if isinstance(some, Texts):
+    if isinstance(first, Texts):
         strings = [part.packed for part in parts]
         ends = np.cumsum([0, *(len(s.text) for s in strings)]).tolist()
         offsets = [[0], *(s.offsets[1:] + end for s, end in zip(strings, ends, strict=False))]
         text = np.concatenate([s.text for s in strings])
         return Texts(Strings(frozen(text), frozen(np.concatenate(offsets))))
-    if isinstance(some, np.ndarray):
+    if isinstance(first, np.ndarray):
         return frozen(np.concatenate(parts))
     return list(chain.from_iterable(parts))
 

@@ -18,8 +18,8 @@ from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric, counted
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import used_ids
-from hopefear.features.lists.numbering import SCORE, Numbered, joined
-from hopefear.metrics.base import ListMetric
+from hopefear.features.lists.numbering import SCORE, NumberedLists, joined
+from hopefear.metrics.base import GivenCost, ListMetric
 
 
 class ListRows(NamedTuple):
@@ -123,7 +123,7 @@ class ListDataset:
         )
 
     def _check(self) -> None:
-        """Kernels follow these numbers wherever they lead, so all must lie in their arrays."""
+        """Checks that numbers are within their arrays: kernels index without checks."""
         rows, source = self.rows, self.source
         if flat := [name for name, a in rows._asdict().items() if a.ndim != 1]:
             raise HopefearError(f"{source}: {flat[0]} must have one dimension")
@@ -165,12 +165,12 @@ class ListDataset:
         """SHA-256 of the content."""
         return rows_digest([self.metric], self.rows)
 
-    def take(self, which: Sequence[int] | np.ndarray) -> ListDataset:
+    def take(self, indices: Sequence[int] | np.ndarray) -> ListDataset:
         """Returns the lists of these numbers, in this order."""
-        which = np.asarray(which, np.int64)
+        indices = np.asarray(indices, np.int64)
         rows = self.rows
-        starts, candidates = gathered(rows.starts, which)
-        scopes, features = gathered(rows.scopes, which)
+        starts, candidates = gathered(rows.starts, indices)
+        scopes, features = gathered(rows.scopes, indices)
         indptr, entries = gathered(rows.indptr, candidates)
         return ListDataset(
             ListRows(
@@ -182,13 +182,13 @@ class ListDataset:
                 rows.values[entries],
                 rows.offsets[candidates],
                 rows.costs[candidates],
-                rows.oracles[which],
-                rows.weights[which],
+                rows.oracles[indices],
+                rows.weights[indices],
             ),
             self.features,
             None if self.counts is None else self.counts[candidates],
             self.metric,
-            None if self.ids is None else [self.ids[i] for i in which.tolist()],
+            None if self.ids is None else [self.ids[i] for i in indices.tolist()],
             self.source,
             scores=self.scores[candidates],
             n_references=self.n_references,
@@ -281,7 +281,7 @@ def encoded(
     features : ListFeatures
         Meaning of the features.
     baseline, oracle, metric
-        As in :func:`hopefear.tasks.rerank.task.dataset`.
+        As in :func:`hopefear.tasks.rerank.prepare.dataset`.
     judged : bool
         Whether every candidate must have a cost; else costs are not looked at and all are 0.
     """
@@ -329,7 +329,7 @@ class DatasetBuilder:
         self._ids.extend(block.ids)
         return block
 
-    def dataset(self, numbered: Numbered, features: Any) -> ListDataset:
+    def dataset(self, numbered: NumberedLists, features: Any) -> ListDataset:
         """Returns the dataset of all blocks."""
         check_one_metric(self.names, self.source)
         starts = np.concatenate([[0], np.cumsum(_joined(self._lengths, np.int64))])
@@ -354,15 +354,15 @@ class DatasetBuilder:
             table = np.concatenate(counts)
         name = next(iter(self.names), "cost")
         several = -1 if len(self._references) > 1 else next(iter(self._references), 1)
-        about = table, name, self._ids, self.source
-        return ListDataset(rows, features, *about, scores=scores, n_references=several)
+        provenance = table, name, self._ids, self.source
+        return ListDataset(rows, features, *provenance, scores=scores, n_references=several)
 
 
 def _joined(parts: list[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
     """All parts as one, which takes their place: two copies of all candidates are one too many."""
-    whole = np.concatenate([np.empty(0, dtype), *parts])
-    parts[:] = [whole]
-    return whole
+    joined = np.concatenate([np.empty(0, dtype), *parts])
+    parts[:] = [joined]
+    return joined
 
 
 def judged(block: CandidateLists, metric: ListMetric | None = None) -> CandidateLists:
@@ -378,8 +378,8 @@ def judged(block: CandidateLists, metric: ListMetric | None = None) -> Candidate
     if metric is None or metric.name == GIVEN:
         if block.costs is None:
             trees = block.trees is not None
-            others = "gold trees" if trees else "references and a metric"
-            raise _unjudged(block, f"a cost for every candidate, or {others}")
+            alternatives = "gold trees" if trees else "references and a metric"
+            raise _unjudged(block, f"a cost for every candidate, or {alternatives}")
         if metric is None:
             return block
         return replace(block, counts=None, metric=GIVEN)
@@ -393,10 +393,41 @@ def judged(block: CandidateLists, metric: ListMetric | None = None) -> Candidate
 
 
 def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
-    shown = f" (such as list {block.ids[0]!r:.60})" if len(block) else ""
+    example = f" (such as list {block.ids[0]!r:.60})" if len(block) else ""
     return UnjudgedError(
-        block.source, block.line_of(0) if len(block) else 0, f"{expected}{shown}; there are none"
+        block.source, block.line_of(0) if len(block) else 0, f"{expected}{example}; there are none"
     )
+
+
+def idle_lists(data: ListDataset) -> np.ndarray:
+    """Returns which lists teach nothing (bool): all of their candidates cost the same.
+
+    >>> rows = ListRows([0, 2], [0, 1], [7], [0, 0, 1], [0], [1.0], [0, 0], [0.5, 0], [1], [1])
+    >>> idle_lists(ListDataset(rows)).tolist()
+    [False]
+    """
+    costs, starts = data.rows.costs, data.rows.starts[:-1]
+    if not len(starts):
+        return np.zeros(0, bool)
+    return np.minimum.reduceat(costs, starts) == np.maximum.reduceat(costs, starts)
+
+
+def teaching(data: ListDataset) -> ListDataset:
+    """Returns the data with the weight 0 for lists that teach nothing."""
+    idle = idle_lists(data)
+    return data.replaced(weights=np.where(idle, 0.0, data.rows.weights)) if idle.any() else data
+
+
+def counts_of(data: ListDataset, metric: ListMetric) -> np.ndarray:
+    """Returns what a metric counts in every candidate."""
+    if metric.name == GIVEN:
+        return GivenCost().statistics_of(data.rows.costs)
+    if data.counts is None:
+        raise HopefearError(
+            f"{data.source}: its candidates have no counts of {metric.name}; make the dataset with "
+            f"metric={metric.name!r}"
+        )
+    return data.counts
 
 
 def check_score_name(block: CandidateLists) -> None:
@@ -420,10 +451,10 @@ def check_one_metric(names: set[str], source: str) -> None:
         )
 
 
-def check_choice(what: str, found: str, known: tuple[str, ...]) -> None:
+def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
     """Refuse a word that is none of the known ones."""
-    if found not in known:
-        raise HopefearError(f"{what} is one of {', '.join(known)}, not {found!r}")
+    if value not in choices:
+        raise HopefearError(f"{option} is one of {', '.join(choices)}, not {value!r}")
 
 
 def fixed_scores(scores: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -29,8 +29,8 @@ from hopefear.data.lists.candidates import CandidateLists, check_policy, dedupli
 from hopefear.data.lists.input import (
     GIVEN,
     MOSES,
+    FeatureNames,
     ListInput,
-    Names,
     RawList,
     UnjudgedError,
     check_metric,
@@ -204,8 +204,10 @@ def _features(
     source: ListInput, number: int, name: str, candidates: Sequence[Any]
 ) -> list[dict[str, Any]] | None:
     """Features of all candidates; a string as value becomes part of the name."""
-    features = [{} if one.features is UNSET else one.features for one in candidates]
-    if not any(features) and all(one.features is UNSET for one in candidates):
+    features = [
+        {} if candidate.features is UNSET else candidate.features for candidate in candidates
+    ]
+    if not any(features) and all(candidate.features is UNSET for candidate in candidates):
         return None
     for c, values in enumerate(features):
         if str not in set(map(type, values.values())):
@@ -229,11 +231,11 @@ def _counts(source: ListInput, number: int, name: str, columns: list[Any]) -> np
         if good.all():
             return np.ascontiguousarray(counts)
         c = int(np.argmin(good))
-        shown = ", ".join(map(str, counts[c].tolist()))
+        excerpt = ", ".join(map(str, counts[c].tolist()))
     else:
-        c, shown = 0, ", ".join("nothing" if not column else str(column[0]) for column in columns)
+        c, excerpt = 0, ", ".join("nothing" if not column else str(column[0]) for column in columns)
     expected = "matched, gold_brackets and test_brackets as counts that fit together"
-    raise source.error(number, f"{expected} in {where(name, c)}", shown)
+    raise source.error(number, f"{expected} in {where(name, c)}", excerpt)
 
 
 _BEYOND = re.compile(r"`float` [<>]= -?1000000000000000\.0|Number out of range")
@@ -258,25 +260,25 @@ def _refusal(
     """The decoder's error in plain words, with the list and the candidate."""
     if not isinstance(error, ValidationError):
         return source.error(number, "a list as JSON, with finite numbers", str(error))
-    words, place = str(error), ""
-    if found := _AT.search(words):
-        words, place = words[: found.start()], found[1]
-    wanted, _, instead = words.removeprefix("Expected ").partition(", got ")
-    wanted = _BEYOND.sub("`float` of at most 1e15 in size", wanted).replace(" | null", "")
-    wanted = wanted.replace("Object missing required field", "the field")
-    wanted = wanted.replace(" of length >= 1", " that is not empty")
+    message, path = str(error), ""
+    if match := _AT.search(message):
+        message, path = message[: match.start()], match[1]
+    expected, _, actual = message.removeprefix("Expected ").partition(", got ")
+    expected = _BEYOND.sub("`float` of at most 1e15 in size", expected).replace(" | null", "")
+    expected = expected.replace("Object missing required field", "the field")
+    expected = expected.replace(" of length >= 1", " that is not empty")
     for kind, name in _KINDS.items():
-        wanted, instead = wanted.replace(kind, name), instead.replace(kind, name)
+        expected, actual = expected.replace(kind, name), actual.replace(kind, name)
     candidate = None
-    if found := _CANDIDATE.match(place):
-        candidate, place = int(found[1]), place[found.end() :]
-    place = place.replace("features[...]", "a feature")
+    if match := _CANDIDATE.match(path):
+        candidate, path = int(match[1]), path[match.end() :]
+    path = path.replace("features[...]", "a feature")
     name_of_list = None
     with suppress(ValueError, AttributeError, RecursionError):
         name_of_list = msgspec_json.decode(line).get("id", position)
     of = where(str(name_of_list) if type(name_of_list) in (int, str) else None, candidate)
     return source.error(
-        number, f"{wanted}{f' as {place}' if place else ''} in {of}", instead or None
+        number, f"{expected}{f' as {path}' if path else ''} in {of}", actual or None
     )
 
 
@@ -300,7 +302,7 @@ def bracket_lists(
         One gold tree to a line, in the order of the lists; blank lines do not count. Where a list
         has no readable first line, the order is lost, which is never skipped.
     """
-    reader = _Reader(source, iter(lines))
+    reader = _BllipReader(source, iter(lines))
     golds = iter(()) if gold is None else _golds(gold)
     while (header := reader.skip_blank()) is not None:
         reference = None if gold is None else _next(gold, golds, header)
@@ -315,11 +317,11 @@ def bracket_lists(
             continue
         raw.references = None if reference is None else [reference]
         yield raw
-    if gold is not None and (left := next(golds, None)):
-        raise gold.error(left[0], f"as many trees as {source.name} has lists", left[1])
+    if gold is not None and (extra := next(golds, None)):
+        raise gold.error(extra[0], f"as many trees as {source.name} has lists", extra[1])
 
 
-class _Reader:
+class _BllipReader:
     def __init__(self, source: ListInput, lines: Iterator[Line]) -> None:
         self.source, self.lines = source, lines
         self.last: Line | None = None  # the line read last; None at the end of the file
@@ -339,31 +341,31 @@ class _Reader:
         self.source.check_family(first, line)
         match = HEADER.match(line)
         if match is None:
-            shown = line[:60].decode("utf-8", "backslashreplace")
-            raise self.source.error(first, "a number of candidates, a tab and an id", shown)
+            excerpt = line[:60].decode("utf-8", "backslashreplace")
+            raise self.source.error(first, "a number of candidates, a tab and an id", excerpt)
         size, name = int(match[1]), self.source.text(first, match[2])
         if size == 0:
             raise self.source.error(first, f"at least one candidate in {where(name)}", "0")
         texts: list[str] = []
         scores: list[float] = []
-        places: list[int] = []
+        line_numbers: list[int] = []
         for c in range(size):
             scores.append(self._score(self._line(name, c, size), name, c))
             number, tree = self._line(name, c, size)
             texts.append(self.source.text(number, tree).strip())
-            places.append(number)
+            line_numbers.append(number)
         self.last = None  # nothing of this list is left to skip
-        return RawList(name, first, texts, scores, lines=places)
+        return RawList(name, first, texts, scores, lines=line_numbers)
 
     def _line(self, name: str, c: int, size: int) -> Line:
         before = self.last
         self.last = next(self.lines, None)
         if self.last is not None and self.last[1].strip():
             return self.last
-        shown = "the end of the file" if self.last is None else "a blank line"
+        excerpt = "the end of the file" if self.last is None else "a blank line"
         number = self.last[0] if self.last else before[0] if before else 0
         expected = f"a score and a tree for {where(name, c)}, which promises {size}"
-        raise self.source.error(number, expected, shown)
+        raise self.source.error(number, expected, excerpt)
 
     def _score(self, line: Line, name: str, c: int) -> float:
         try:
@@ -371,9 +373,9 @@ class _Reader:
         except ValueError:
             score = float("nan")
         if not finite([score]):
-            shown = line[1][:60].decode("utf-8", "backslashreplace")
+            excerpt = line[1][:60].decode("utf-8", "backslashreplace")
             expected = f"{number_wanted(score)} as score in {where(name, c)}"
-            raise self.source.error(line[0], expected, shown)
+            raise self.source.error(line[0], expected, excerpt)
         return score
 
 
@@ -384,10 +386,10 @@ def _golds(gold: ListInput) -> Iterator[tuple[int, str]]:
 
 
 def _next(gold: ListInput, golds: Iterator[tuple[int, str]], header: Line) -> str:
-    found = next(golds, None)
-    if found is None:
+    tree = next(golds, None)
+    if tree is None:
         raise gold.error(0, f"a tree for every list; there is none for that of line {header[0]}")
-    return found[1]
+    return tree[1]
 
 
 FORMATS = ("auto", "json", "ptb", "bllip", "moses")
@@ -513,7 +515,7 @@ def read_lists(
                 f"{source.name}: its lists hold their own gold trees; a file of gold trees goes "
                 "with lists in the format bllip"
             )
-        lines, names = source.lines(), Names()
+        lines, names = source.lines(), FeatureNames()
         strings = Symbols() if symbols is None else symbols
         if form == "bllip":
             golds = ListInput(gold) if judged and gold is not None else None
@@ -554,7 +556,7 @@ def _moses(
     files = None if refs is None else parallel_sentences(refs)
     texts = [] if files is None else list(zip(*(file.lines() for file in files), strict=True))
     judge = None if metric is None or metric.name == GIVEN else metric
-    own, before = ReadReport(messages=source.report.messages), source.report.skipped
+    moses_report, before = ReadReport(messages=source.report.messages), source.report.skipped
     for block in moses_blocks(
         source.path,
         files,
@@ -563,10 +565,10 @@ def _moses(
         dedup="none",
         absent="skip" if files is None else "raise",
         on_error="skip" if source.skip else "raise",
-        report=own,
+        report=moses_report,
         block_candidates=BLOCK_CANDIDATES,
     ):
-        source.report.skipped = before + own.skipped
+        source.report.skipped = before + moses_report.skipped
         if files is not None:
             references = [list(texts[int(i)]) for i in block.ids]
             block = replace(block, references=references, n_references=len(files))
@@ -574,27 +576,27 @@ def _moses(
         elif require_costs:
             raise _unjudged_moses(source, "references, from which lists of Moses get their costs")
         if require_costs and block.costs is None:
-            wanted = "a metric of texts, such as bleu, to make costs from the references"
-            raise _unjudged_moses(source, wanted)
+            expected = "a metric of texts, such as bleu, to make costs from the references"
+            raise _unjudged_moses(source, expected)
         ready = deduplicated(block, dedup)
         source.report.rows += len(ready)
         yield ready
 
 
-def _unjudged_moses(source: Any, wanted: str) -> UnjudgedError:
-    error = UnjudgedError(source.name, 0, wanted, "none")
+def _unjudged_moses(source: Any, expected: str) -> UnjudgedError:
+    error = UnjudgedError(source.name, 0, expected, "none")
     error.format = "moses"
     return error
 
 
-def _groups(raws: Iterator[RawList], most: int, candidates: int) -> Iterator[list[RawList]]:
+def _groups(raws: Iterator[RawList], max_lists: int, candidates: int) -> Iterator[list[RawList]]:
     group: list[RawList] = []
     size = features = 0
     for raw in raws:
         group.append(raw)
         size += len(raw.texts)
         features += sum(map(len, raw.features or ()))
-        if len(group) == most or size >= candidates or features >= BLOCK_FEATURES:
+        if len(group) == max_lists or size >= candidates or features >= BLOCK_FEATURES:
             yield group
             group, size, features = [], 0, 0
     if group:
@@ -602,7 +604,7 @@ def _groups(raws: Iterator[RawList], most: int, candidates: int) -> Iterator[lis
 
 
 def _guessed(source: ListInput) -> str:
-    """The format that the first lines tell."""
+    """Guesses the format from the first lines."""
     format = ""
     for number, line in enumerate(source.path.look(), 1):
         text = line.strip()
@@ -623,10 +625,10 @@ def _family(source: ListInput, number: int, line: bytes) -> str:
         return "json"
     if HEADER.match(line):
         return "bllip"
-    shown = line[:60].decode("utf-8", "backslashreplace")
+    excerpt = line[:60].decode("utf-8", "backslashreplace")
     raise source.error(
         number,
         'lists: {"id": …, "candidates": […]}, a number of candidates and an id, or lines of Moses '
         "(ID ||| words ||| …)",
-        shown,
+        excerpt,
     )

@@ -55,8 +55,8 @@ class RawList:
 
 def where(name: str | None, candidate: int | None = None) -> str:
     """``candidate 2 of list 'x'``; candidates are counted from 0 here and from 1 there."""
-    shown = "this list" if name is None else f"list {name[:60]!r}"
-    return shown if candidate is None else f"candidate {candidate + 1} of {shown}"
+    label = "this list" if name is None else f"list {name[:60]!r}"
+    return label if candidate is None else f"candidate {candidate + 1} of {label}"
 
 
 def finite(values: Iterable[Any]) -> bool:
@@ -125,8 +125,8 @@ class ListInput:
         try:
             return line.decode()
         except UnicodeDecodeError:
-            shown = line[:60].decode("utf-8", "backslashreplace")
-            raise self.error(number, utf8_wanted(line), shown) from None
+            excerpt = line[:60].decode("utf-8", "backslashreplace")
+            raise self.error(number, utf8_wanted(line), excerpt) from None
 
     def check_family(self, number: int, line: bytes) -> None:
         """InputError where a line is one of a Moses N-best list."""
@@ -160,8 +160,8 @@ class ListInput:
     def emptiness(self) -> InputError:
         """Returns the error for a file that has no list."""
         skipped = self.report.skipped
-        what = f"{skipped} bad lists, all skipped" if skipped else "an empty file"
-        return self.error(0, "at least one list", what)
+        content = f"{skipped} bad lists, all skipped" if skipped else "an empty file"
+        return self.error(0, "at least one list", content)
 
 
 GIVEN, BRACKETS = "cost", "parseval"  # metrics that are not counted from texts
@@ -219,17 +219,17 @@ def same_kind(
     required : bool
         A list without costs is refused too.
     """
-    usual: str | None = None
+    first_kind: str | None = None
     for raw in raws:
         kind = kind_of(raw, format != "json", metric)
         error: InputError
         if required and not _will_do(kind, format, metric):
-            error = _unjudged(source, raw, format, metric, usual)
-        elif kind == (usual := kind if usual is None else usual):
+            error = _unjudged(source, raw, format, metric, first_kind)
+        elif kind == (first_kind := kind if first_kind is None else first_kind):
             yield raw
             continue
         else:
-            expected = f"{_WORDS[usual]} in {raw.where()}, as in the lists before it"
+            expected = f"{_WORDS[first_kind]} in {raw.where()}, as in the lists before it"
             error = source.error(raw.line, expected, _WORDS[kind])
         source.refuse(error)
 
@@ -252,21 +252,21 @@ def _will_do(kind: str, format: str, metric: str | None) -> bool:
 
 
 def _unjudged(
-    source: ListInput, raw: RawList, format: str, metric: str | None, usual: str | None
+    source: ListInput, raw: RawList, format: str, metric: str | None, first_kind: str | None
 ) -> UnjudgedError:
-    place, reason, found = raw.where(), "which training and evaluation need", "none"
+    location, reason, actual = raw.where(), "which training and evaluation need", "none"
     if format == "json" and metric not in (None, GIVEN):
-        wanted, reason = "a reference or references", f"which {metric} is counted against"
+        expected, reason = "a reference or references", f"which {metric} is counted against"
         if raw.references is not None:
-            wanted, reason, found = "a text", f"of which {metric} is counted", "nothing"
-            place = raw.where(raw.unspoken)
-    elif format == "json" or metric == GIVEN or usual == "costs":
-        wanted = "costs"
-    elif metric == BRACKETS or usual == "brackets" or format == "bllip":
-        wanted = "a gold tree" if format == "bllip" else _WORDS["brackets"]
+            expected, reason, actual = "a text", f"of which {metric} is counted", "nothing"
+            location = raw.where(raw.unspoken)
+    elif format == "json" or metric == GIVEN or first_kind == "costs":
+        expected = "costs"
+    elif metric == BRACKETS or first_kind == "brackets" or format == "bllip":
+        expected = "a gold tree" if format == "bllip" else _WORDS["brackets"]
     else:
-        wanted = "a gold tree, counts of brackets or costs"
-    error = UnjudgedError(source.name, raw.line, f"{wanted} in {place}, {reason}", found)
+        expected = "a gold tree, counts of brackets or costs"
+    error = UnjudgedError(source.name, raw.line, f"{expected} in {location}, {reason}", actual)
     error.format = format
     return error
 
@@ -286,12 +286,12 @@ def counted(lists: CandidateLists, metric: ListMetric) -> CandidateLists:
     return replace(lists, counts=counts, costs=costs, metric=metric.name)
 
 
-class Names(dict[str, int]):
+class FeatureNames(dict[str, int]):
     """Numbers for the names of features, in order of first appearance.
 
     Examples
     --------
-    >>> names = Names()
+    >>> names = FeatureNames()
     >>> names["length"], names["lm"], names["length"], names.order
     (0, 1, 0, ['length', 'lm'])
     """
@@ -307,7 +307,7 @@ class Names(dict[str, int]):
 
 
 def text_block(
-    source: ListInput, raws: Sequence[RawList], names: Names, metric: ListMetric | None
+    source: ListInput, raws: Sequence[RawList], names: FeatureNames, metric: ListMetric | None
 ) -> CandidateLists:
     """Builds a block of lists of texts.
 
@@ -328,7 +328,9 @@ def text_block(
     return replace(lists, costs=given_costs(raws))
 
 
-def common_arrays(source: ListInput, raws: Sequence[RawList], names: Names) -> dict[str, Any]:
+def common_arrays(
+    source: ListInput, raws: Sequence[RawList], names: FeatureNames
+) -> dict[str, Any]:
     """Returns the fields that lists of every kind have."""
     starts = np.zeros(len(raws) + 1, np.int64)
     np.cumsum([len(raw.texts) for raw in raws], out=starts[1:])
@@ -338,7 +340,7 @@ def common_arrays(source: ListInput, raws: Sequence[RawList], names: Names) -> d
     references = None
     if all(raw.references is not None for raw in raws):
         references = [raw.references or [] for raw in raws]
-    several = {len(one) for one in references or [[""]]}
+    several = {len(references_of_list) for references_of_list in references or [[""]]}
     return {
         "ids": [raw.id for raw in raws],
         "starts": frozen(starts),
@@ -372,7 +374,7 @@ def _derivations(raws: Sequence[RawList]) -> list[str | None] | None:
     return list(chain.from_iterable(raw.derivations or [None] * len(raw.texts) for raw in raws))
 
 
-def _named(raws: Sequence[RawList], names: Names) -> NamedEntries | None:
+def _named(raws: Sequence[RawList], names: FeatureNames) -> NamedEntries | None:
     if all(raw.features is None for raw in raws):
         return None
     sizes = [0]

@@ -1,26 +1,30 @@
-"""Lists of candidates from Python objects, with errors that say which list and candidate."""
+"""Lists of candidates from Python objects, with errors that name the list and the candidate."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from numbers import Real
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from hopefear.core.arrays import Strings, Texts, frozen
+from hopefear.core.checks import sample_weights
 from hopefear.data.lists.candidates import CandidateLists, Layout, NamedEntries
-from hopefear.data.lists.input import Names, finite, number_wanted
-from hopefear.data.lists.trees import TreeTextError, parse_trees
+from hopefear.data.lists.input import FeatureNames, finite, number_wanted
+from hopefear.data.lists.trees import TreeTextError, gold_text, parse_trees
 from hopefear.data.parse_numbers import LARGEST
 from hopefear.errors import HopefearError
-from hopefear.features.brackets import Trees
+from hopefear.features.brackets import BracketTrees, bracket_counts
+from hopefear.metrics.lists import Parseval
 
 # What a candidate may hold where it is more than its features: for rerankers, and for tuners.
-RECORD = ("features", "score", "logprob", "cost", "text", "tree", "derivation")
+COUNTS = ("matched", "gold_brackets", "test_brackets")
+RECORD = ("features", "score", "logprob", "cost", "text", "tree", "derivation", *COUNTS)
 TRANSLATION = ("text", "features", "score", "phrases")
 
 
@@ -48,7 +52,7 @@ class ListBuilder:
         source: str = "memory",
     ) -> None:
         self.keys, self.judged, self.tuples, self.source = tuple(keys), judged, tuples, source
-        self.names, self.pair_names = Names(), Names()
+        self.names, self.pair_names = FeatureNames(), FeatureNames()
         self.ends: list[int] = []
         self.indptr: list[int] = [0]
         self.ids: list[int] = []
@@ -61,6 +65,8 @@ class ListBuilder:
         self.trees, self.has_pairs = 0, False
         self.labels: list[str] = []
         self.references: list[list[str]] = []
+        self.weights: list[float] = []
+        self.counts: list[list[int]] = []
 
     def add_all(self, lists: Any) -> None:
         """Takes in lists; HopefearError where they are none."""
@@ -70,12 +76,17 @@ class ListBuilder:
     def add(self, i: int, items: Any) -> None:
         """Takes in list ``i``."""
         self.labels.append(str(i))
+        weight = 1.0
         if isinstance(items, Mapping) and not self.tuples:
             self.labels[-1] = str(items.get("id", i))
             texts = items.get("references", items.get("reference", items.get("gold")))
             if texts is not None and self.judged:
                 self.references.append([texts] if isinstance(texts, str) else list(texts))
+            weight = _number(f"list {i}", "weight", items.get("weight", 1.0))
+            if weight < 0.0:
+                raise HopefearError(f"list {i}: its weight is {weight}, not a number from 0 on")
             items = items.get("candidates")
+        self.weights.append(weight)
         before = len(self.scores)
         if not self.tuples and (
             sparse.issparse(items) or (isinstance(items, np.ndarray) and items.ndim == 2)
@@ -115,13 +126,22 @@ class ListBuilder:
                 frozen(ends),
                 frozen(np.array(flat, np.int32)),
             )
-        several = {len(one) for one in self.references or [[""]]}
+        if self.counts and len(self.counts) != n:
+            raise HopefearError(
+                f"{len(self.counts)} of {n} candidates have counts of brackets; give them to all "
+                "or to none"
+            )
+        counts = np.array(self.counts, np.int64) if self.counts else None
+        costs = np.array(self.costs, np.float64) if self.costs else None
+        several = {len(references) for references in self.references or [[""]]}
+        weights = np.array(self.weights, np.float64)
         return CandidateLists(
             self.labels,
             frozen(np.array([0, *self.ends], np.int64)),
             self.texts,
             frozen(np.array(self.scores, np.float64)),
-            frozen(np.array(self.costs, np.float64)) if self.costs else None,
+            None if costs is None else frozen(costs),
+            None if counts is None else frozen(counts),
             references=self.references or None,
             n_references=several.pop() if len(several) == 1 else -1,
             sparse=NamedEntries(
@@ -133,11 +153,12 @@ class ListBuilder:
             phrases=phrases,
             trees=trees_of(self.texts, self._place) if self.trees else None,
             derivations=self.derivations if any(self.derivations) else None,
+            weights=None if (weights == 1.0).all() else frozen(weights),
             source=self.source,
         )
 
     def _place(self, k: int) -> str:
-        """Where candidate ``k`` of all stands."""
+        """Describes the place of candidate ``k`` of all, for messages."""
         i = bisect_right(self.ends, k)
         return f"list {i}, candidate {k - ([0, *self.ends][i])}"
 
@@ -176,6 +197,16 @@ class ListBuilder:
             )
         if self.judged and item.get("cost") is not None:
             self.costs.append(_number(where, "cost", item["cost"]))
+        if self.judged and "tree" in item and COUNTS[0] in item:
+            counts: list[Any] = [item.get(name) for name in COUNTS]
+            if not all(isinstance(count, Integral) for count in counts) or not (
+                0 <= counts[0] <= min(counts)
+            ):
+                raise HopefearError(
+                    f"{where}: expected {', '.join(COUNTS)} as counts that fit together, found "
+                    f"{counts}"
+                )
+            self.counts.append(counts)
         pairs = item.get("phrases")
         self.has_pairs |= pairs is not None
         self._close(score, text, derivation, [_pair(where, pair) for pair in pairs or ()])
@@ -226,6 +257,188 @@ class ListBuilder:
         self.pairs.append(sorted({self.pair_names[pair] for pair in pairs}))
 
 
+@dataclass(frozen=True)
+class ListReader:
+    """Reader of lists of Python objects.
+
+    Parameters
+    ----------
+    records : bool
+        True: a candidate is a dict with some of the keys of `RECORD`, or, where no candidate has
+        one of them, of its features. False: it is a dict of features.
+
+    Examples
+    --------
+    >>> lists = [[{"lm": -1.5, "long": True}, {"lm": -2.0}]]
+    >>> reader = ListReader.of(lists)
+    >>> [block] = reader.read(lists, [[0.0, 1.0]])
+    >>> reader.records, block.sparse.names, block.sparse.values.tolist()
+    (False, ['lm', 'long'], [-1.5, 1.0, -2.0])
+    """
+
+    records: bool = True
+
+    @classmethod
+    def of(cls, X: Any) -> ListReader:
+        """Returns the reader for lists that are written as those of ``X``."""
+        if are_blocks(X):
+            return cls()
+        keys = [set(item) for item in _dicts(X)]
+        return cls(bool(keys) and all(names <= set(RECORD) for names in keys))
+
+    def read(
+        self,
+        X: Any,
+        y: Any = None,
+        weights: Any = None,
+        *,
+        metric: str | None = None,
+        judged: bool = True,
+    ) -> Iterable[CandidateLists]:
+        """Returns lists as readers of files give them.
+
+        Parameters
+        ----------
+        X : list of lists of candidates, CandidateLists or several of them
+            The lists; see `listed`.
+        y, weights
+            Costs or references, and a weight, of each list; not for several blocks, which hold
+            theirs.
+        metric : str, optional
+            Name of what makes the costs.
+        judged : bool
+            Whether costs and references are looked at.
+        """
+        X = listed(X)
+        if are_blocks(X):
+            if isinstance(X, CandidateLists):
+                block = X
+            elif y is None and weights is None:
+                return X
+            else:
+                raise HopefearError(
+                    "X holds blocks as files give them, with their own costs and weights; leave "
+                    "out y and sample_weight"
+                )
+        else:
+            keys = set(RECORD)
+            named = self.records and any(not keys.isdisjoint(item) for item in _dicts(X))
+            builder = ListBuilder(RECORD if named else (), judged)
+            builder.add_all(X)
+            block = builder.lists()
+        block = judged_by(block, y, metric) if judged else block
+        if weights is not None:
+            block = replace(block, weights=frozen(sample_weights(weights, len(block), "lists")))
+        return [block]
+
+
+class BlockStream(Iterator[CandidateLists]):
+    """BlockStream of lists, one at a time, so that none is kept."""
+
+    def __init__(self, blocks: Iterable[CandidateLists]) -> None:
+        self.blocks = iter(blocks)
+
+    def __next__(self) -> CandidateLists:
+        return next(self.blocks)
+
+
+def listed(X: Any) -> Any:
+    """Returns a list, or the `BlockStream` of what readers give one block at a time."""
+    if isinstance(X, CandidateLists | BlockStream | list | tuple):
+        return X
+    items = iter(outer(X))
+    first = next(items, None)
+    remaining = chain([] if first is None else [first], items)
+    return BlockStream(remaining) if isinstance(first, CandidateLists) else list(remaining)
+
+
+def are_blocks(X: Any) -> bool:
+    """Returns whether these are lists as readers of files give them."""
+    several = isinstance(X, list | tuple) and len(X) > 0
+    return isinstance(X, CandidateLists | BlockStream) or (
+        several and all(isinstance(block, CandidateLists) for block in X)
+    )
+
+
+def _dicts(X: Any) -> Iterator[Mapping[str, Any]]:
+    """Yields the candidates that are dicts and hold something."""
+    for items in outer(X):
+        candidates = items.get("candidates", ()) if isinstance(items, Mapping) else items
+        if isinstance(candidates, list | tuple):
+            yield from (item for item in candidates if isinstance(item, Mapping) and item)
+
+
+def judged_by(block: CandidateLists, y: Any, metric: str | None = None) -> CandidateLists:
+    """Returns the lists with costs, or references, from ``y``.
+
+    Brackets of trees are counted where there are gold trees, unless the lists have their counts, or
+    ``metric`` is ``cost`` and the candidates have costs.
+    """
+    if y is None:
+        return block if metric == "cost" and block.costs is not None else _counted(block)
+    y = list(y)
+    if len(y) != len(block):
+        raise HopefearError(f"X has {len(block)} lists, y has {len(y)} entries; give one for each")
+    texts = [isinstance(entry, str) or _are_texts(entry) for entry in y]
+    if any(texts):
+        if not all(texts):
+            i = texts.index(False)
+            raise HopefearError(f"y[{i}] is no text, but others are; give texts or costs for all")
+        references = [[entry] if isinstance(entry, str) else list(entry) for entry in y]
+        several = set(map(len, references))
+        n = several.pop() if len(several) == 1 else -1
+        is_known = references == block.references
+        counts = block.counts if is_known else None
+        return _counted(
+            replace(block, references=references, n_references=n, costs=None, counts=counts)
+        )
+    costs = [
+        _costs(i, row, size)
+        for i, (row, size) in enumerate(zip(y, np.diff(block.starts).tolist(), strict=True))
+    ]
+    joined = np.concatenate([np.empty(0), *costs])
+    return replace(block, costs=frozen(joined), counts=None, metric="cost")
+
+
+def _costs(i: int, values: Any, size: int) -> np.ndarray:
+    """Returns the costs of the candidates of list ``i``."""
+    try:
+        row = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise HopefearError(
+            f"y[{i}]: expected the costs of {size} candidates, or a text, found {values!r:.60}"
+        ) from error
+    if row.shape != (size,):
+        raise HopefearError(
+            f"y[{i}]: list {i} has {size} candidates, but these are costs of shape {row.shape}; "
+            "give one for each"
+        )
+    if not np.isfinite(row).all():
+        c = int(np.argmin(np.isfinite(row)))
+        raise HopefearError(f"y[{i}][{c}] is {row[c]}, not a finite cost")
+    return row
+
+
+def _are_texts(entry: Any) -> bool:
+    several = isinstance(entry, list | tuple) and bool(entry)
+    return several and all(isinstance(text, str) for text in entry)
+
+
+def _counted(block: CandidateLists) -> CandidateLists:
+    """Returns the lists with brackets counted, where they are trees and gold trees are there."""
+    if block.trees is None or (block.references is None and block.counts is None):
+        return block
+    counts = block.counts
+    if counts is None:
+        firsts = [block.texts[c] for c in block.starts[:-1].tolist()]
+        gold = zip(block.references or (), firsts, strict=True)
+        texts = [gold_text(trees[0], first) for trees, first in gold]
+        golds = trees_of(texts, lambda t: f"the gold tree of list {t}")
+        of = np.repeat(np.arange(len(block)), np.diff(block.starts))
+        counts = frozen(bracket_counts(golds, block.trees, of))
+    return replace(block, counts=counts, costs=frozen(Parseval().costs(counts)), metric="parseval")
+
+
 def outer(lists: Any) -> Iterable[Any]:
     """Returns lists that can be gone through; HopefearError where they are something else."""
     if isinstance(lists, str | bytes | Mapping) or not isinstance(lists, Iterable):
@@ -233,8 +446,8 @@ def outer(lists: Any) -> Iterable[Any]:
     return lists
 
 
-def trees_of(texts: Sequence[str], where: Callable[[int], str]) -> Trees:
-    """Returns the trees of bracketed texts; ``where`` says where each of them stands."""
+def trees_of(texts: Sequence[str], where: Callable[[int], str]) -> BracketTrees:
+    """Returns the trees of bracketed texts; ``where`` describes the place of each for messages."""
     try:
         return parse_trees(texts)
     except TreeTextError as error:
@@ -244,10 +457,10 @@ def trees_of(texts: Sequence[str], where: Callable[[int], str]) -> Trees:
         ) from None
 
 
-def _number(where: str, what: str, value: Any) -> float:
+def _number(where: str, field: str, value: Any) -> float:
     if isinstance(value, Real | np.bool_) and finite([value]):
         return float(value)
-    raise HopefearError(f"{where}: {what} must be {number_wanted(value)}, not {value!r:.60}")
+    raise HopefearError(f"{where}: {field} must be {number_wanted(value)}, not {value!r:.60}")
 
 
 def _pair(where: str, pair: Any) -> str:

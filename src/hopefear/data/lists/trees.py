@@ -14,14 +14,14 @@ import numpy as np
 from hopefear.core.arrays import frozen
 from hopefear.core.hashing import StringTable
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.input import ListInput, Names, RawList, common_arrays, given_costs
+from hopefear.data.lists.input import FeatureNames, ListInput, RawList, common_arrays, given_costs
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.brackets import (
     EXPECTED,
     NOT_TEXT,
+    BracketRows,
+    BracketTrees,
     Scanned,
-    TreeRows,
-    Trees,
     bracket_counts,
     scan_trees,
     take_trees,
@@ -44,11 +44,11 @@ class TreeTextError(HopefearError):
         What stands there.
     """
 
-    def __init__(self, tree: int, expected: str, character: int, found: str) -> None:
+    def __init__(self, tree: int, expected: str, character: int, actual: str) -> None:
         super().__init__(
-            f"tree {tree + 1}: expected {expected} (character {character}: {found[:30]!r})"
+            f"tree {tree + 1}: expected {expected} (character {character}: {actual[:30]!r})"
         )
-        self.tree, self.expected, self.character, self.found = tree, expected, character, found
+        self.tree, self.expected, self.character, self.found = tree, expected, character, actual
 
 
 class Symbols:
@@ -77,12 +77,12 @@ class Symbols:
         """Returns numbers (int32) of strings; new ones get the next."""
         return self._table.intern(strings)
 
-    def spans(self, text: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    def spans(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Returns numbers (int32) of stretches of UTF-8 bytes that follow one another."""
-        return self._table.intern_spans(text, begins, ends)
+        return self._table.intern_spans(text, starts, ends)
 
 
-def parse_trees(texts: Sequence[str], symbols: Symbols | None = None) -> Trees:
+def parse_trees(texts: Sequence[str], symbols: Symbols | None = None) -> BracketTrees:
     """Trees of bracketed texts; TreeTextError for the first that is none.
 
     Parameters
@@ -110,7 +110,7 @@ def parse_trees(texts: Sequence[str], symbols: Symbols | None = None) -> Trees:
     return trees
 
 
-def scan_texts(texts: Sequence[str], symbols: Symbols) -> tuple[Trees, list[TreeTextError]]:
+def scan_texts(texts: Sequence[str], symbols: Symbols) -> tuple[BracketTrees, list[TreeTextError]]:
     """Trees of texts, and what is wrong with those that are none and have no nodes."""
     text, offsets, broken = _joined(texts)
     nodes = scan_trees(text, offsets)
@@ -119,13 +119,13 @@ def scan_texts(texts: Sequence[str], symbols: Symbols) -> tuple[Trees, list[Tree
     labels = symbols.spans(text, nodes.label_begins, nodes.label_ends)
     words = np.full(len(labels), -1, np.int32)
     words[nodes.tags] = symbols.spans(text, nodes.word_begins, nodes.word_ends)
-    rows = TreeRows(
+    rows = BracketRows(
         frozen(nodes.starts),
         frozen(labels),
         frozen(words),
         *map(frozen, (nodes.parents, nodes.nexts, nodes.begins, nodes.ends)),
     )
-    return Trees(rows, symbols.names), errors
+    return BracketTrees(rows, symbols.names), errors
 
 
 def _joined(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[int]]:
@@ -156,9 +156,9 @@ def _error(
     if code == NOT_TEXT:
         character = next(i for i, c in enumerate(texts[t]) if "\ud800" <= c <= "\udfff")
     else:
-        character = len(text[offsets[t] : nodes.places[t]].tobytes().decode())
-    shown = texts[t][character : character + 40].encode("utf-8", "replace").decode()
-    return TreeTextError(t, EXPECTED[code], character + 1, shown or "the end of the text")
+        character = len(text[offsets[t] : nodes.positions[t]].tobytes().decode())
+    excerpt = texts[t][character : character + 40].encode("utf-8", "replace").decode()
+    return TreeTextError(t, EXPECTED[code], character + 1, excerpt or "the end of the text")
 
 
 _BRACKETS = str.maketrans(
@@ -171,7 +171,7 @@ _EMPTY = re.compile(r"\(\s*[^\s()]*\s*\)")
 def tree_block(
     source: ListInput,
     raws: Sequence[RawList],
-    names: Names,
+    names: FeatureNames,
     symbols: Symbols,
     recount: bool = False,
     given: bool = False,
@@ -198,7 +198,7 @@ def tree_block(
     """
     if not raws:
         return None
-    parsed = _Parsed(source, raws, symbols)
+    parsed = _ParsedTrees(source, raws, symbols)
     if parsed.errors:
         for i in sorted(parsed.errors):
             source.refuse(parsed.errors[i])
@@ -215,7 +215,7 @@ def tree_block(
     )
 
 
-class _Parsed:
+class _ParsedTrees:
     """Trees of all candidates, then those of gold; what is wrong, by list."""
 
     def __init__(self, source: ListInput, raws: Sequence[RawList], symbols: Symbols) -> None:
@@ -227,61 +227,63 @@ class _Parsed:
         self.firsts = np.concatenate([[0], np.cumsum(sizes)])
         texts = list(chain.from_iterable(raw.texts for raw in raws))
         texts += [gold_text(raw.references[0], raw.texts[0]) for raw in raws if raw.references]
-        both, wrong = scan_texts(texts, symbols)
+        parsed, wrong = scan_texts(texts, symbols)
         self.errors: dict[int, InputError] = {}
         for error in wrong:
             self._add(error.tree, error.expected, f", character {error.character}", error.found)
         if not wrong:
-            self._compare_words(both)
+            self._compare_words(parsed)
         n = int(self.firsts[-1])
-        self.trees, self.golds = _part(both, 0, n), _part(both, n, len(both))
+        self.trees, self.golds = _part(parsed, 0, n), _part(parsed, n, len(parsed))
 
-    def _add(self, t: int, expected: str, behind: str, found: str) -> None:
+    def _add(self, t: int, expected: str, behind: str, actual: str) -> None:
         i = int(self.owners[t])
         raw = self.raws[i]
         c = t - int(self.firsts[i]) if t < self.firsts[-1] else None
         where = f"the gold tree of {raw.where()}" if c is None else raw.where(c)
-        error = self.source.error(raw.line_of(c), f"{expected} in {where}{behind}", found)
+        error = self.source.error(raw.line_of(c), f"{expected} in {where}{behind}", actual)
         self.errors.setdefault(i, error)
 
-    def _compare_words(self, both: Trees) -> None:
+    def _compare_words(self, both: BracketTrees) -> None:
         words = both.rows.words[both.rows.words >= 0]
         sizes = both.rows.ends[both.rows.starts[:-1]].astype(np.int64)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        wanted = self._sentences(words, offsets)
-        begins = np.concatenate([[0], np.cumsum([len(part) for part in wanted])])
-        whole = np.concatenate([*wanted, [-1]])
-        bad = sizes != np.diff(begins)[self.owners]
-        at = np.repeat(begins[self.owners] - offsets[:-1], sizes) + np.arange(len(words))
-        differ = words != whole[np.minimum(at, len(whole) - 1)]
+        expected_words = self._sentences(words, offsets)
+        word_starts = np.concatenate([[0], np.cumsum([len(part) for part in expected_words])])
+        flat_words = np.concatenate([*expected_words, [-1]])
+        bad = sizes != np.diff(word_starts)[self.owners]
+        indices = np.repeat(word_starts[self.owners] - offsets[:-1], sizes) + np.arange(len(words))
+        differ = words != flat_words[np.minimum(indices, len(flat_words) - 1)]
         bad[np.repeat(np.arange(len(sizes)), sizes)[differ]] = True
         name = self.symbols.names
         for t in np.flatnonzero(bad).tolist():
-            ours = [name[w] for w in words[offsets[t] : offsets[t + 1]].tolist()]
-            theirs = [name[w] for w in wanted[self.owners[t]].tolist()]
-            pairs = enumerate(zip(map(_escaped, ours), map(_escaped, theirs), strict=False))
-            k = next((k for k, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
-            if k == len(ours) == len(theirs):
+            tree_words = [name[w] for w in words[offsets[t] : offsets[t + 1]].tolist()]
+            list_words = [name[w] for w in expected_words[self.owners[t]].tolist()]
+            pairs = enumerate(
+                zip(map(_escaped, tree_words), map(_escaped, list_words), strict=False)
+            )
+            k = next((k for k, (a, b) in pairs if a != b), min(len(tree_words), len(list_words)))
+            if k == len(tree_words) == len(list_words):
                 continue  # brackets by another name
-            theirs_here = theirs[k] if k < len(theirs) else "no more words"
-            ours_here = ours[k] if k < len(ours) else "the end of the tree"
-            self._add(t, f"{theirs_here!r} as word {k + 1}, as in the sentence,", "", ours_here)
+            list_word = list_words[k] if k < len(list_words) else "no more words"
+            tree_word = tree_words[k] if k < len(tree_words) else "the end of the tree"
+            self._add(t, f"{list_word!r} as word {k + 1}, as in the sentence,", "", tree_word)
 
     def _sentences(self, words: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
         """Words of each list: its tokens, those of the gold tree, or of the first candidate."""
-        given = [raw.tokens for raw in self.raws]
-        flat = [_escaped(token) for tokens in given if tokens is not None for token in tokens]
-        numbers = iter(np.split(self.symbols.numbers(flat), _ends(given)))
+        token_lists = [raw.tokens for raw in self.raws]
+        flat = [_escaped(token) for tokens in token_lists if tokens is not None for token in tokens]
+        numbers = iter(np.split(self.symbols.numbers(flat), _ends(token_lists)))
         gold_of = {i: int(self.firsts[-1]) + g for g, i in enumerate(self.with_gold)}
         sentences = []
-        for i, tokens in enumerate(given):
+        for i, tokens in enumerate(token_lists):
             t = gold_of.get(i, int(self.firsts[i]))
-            own = words[offsets[t] : offsets[t + 1]]
-            sentences.append(own if tokens is None else next(numbers))
+            tree_words = words[offsets[t] : offsets[t + 1]]
+            sentences.append(tree_words if tokens is None else next(numbers))
         return sentences
 
 
-def _counts(raws: Sequence[RawList], parsed: _Parsed, recount: bool) -> np.ndarray | None:
+def _counts(raws: Sequence[RawList], parsed: _ParsedTrees, recount: bool) -> np.ndarray | None:
     counts = np.full((int(parsed.firsts[-1]), 3), -1, np.int64)
     for i, raw in enumerate(raws):
         if raw.counts is not None:
@@ -296,11 +298,13 @@ def _counts(raws: Sequence[RawList], parsed: _Parsed, recount: bool) -> np.ndarr
     return None if (counts[:, 0] < 0).any() else counts
 
 
-def _part(trees: Trees, first: int, stop: int) -> Trees:
+def _part(trees: BracketTrees, first: int, stop: int) -> BracketTrees:
     rows = trees.rows
     begin, end = int(rows.starts[first]), int(rows.starts[stop])
     starts = frozen(rows.starts[first : stop + 1] - begin)
-    return Trees(TreeRows(starts, *(array[begin:end] for array in rows[1:])), trees.symbols)
+    return BracketTrees(
+        BracketRows(starts, *(array[begin:end] for array in rows[1:])), trees.symbols
+    )
 
 
 def _ends(sentences: Sequence[list[str] | None]) -> np.ndarray:

@@ -23,7 +23,7 @@ from hopefear.data.parse_numbers import (
     parse_plain,
 )
 from hopefear.data.sources import Source
-from hopefear.data.text_formats import Rewritten
+from hopefear.data.text_formats import ConvertingReader
 from hopefear.errors import InputError, shortened
 
 DONE, BAD_ID, FEW_FIELDS, NO_NAME, APPEARED, VANISHED, REPEATED, WIDTH, ONE_VALUE = range(9)
@@ -33,7 +33,7 @@ _LONGEST_ID = 18  # digits
 
 
 class Layout(NamedTuple):
-    """What a kernel knows of names: those of the dense blocks, and others that may come and go.
+    """Feature names as a kernel reads them: the dense blocks, and names that may be absent.
 
     Dense name k is ``text[offsets[k]:offsets[k + 1]]``, its ``=`` included, and has the columns
     ``columns[k] .. columns[k + 1] - 1``; declared sparse names lie in ``loose`` in the same way.
@@ -46,7 +46,7 @@ class Layout(NamedTuple):
     loose_offsets: np.ndarray  # int64
 
 
-class Scratch(NamedTuple):
+class LineScratch(NamedTuple):
     """Room for the candidates of a block, used again for the next."""
 
     ids: np.ndarray  # int64
@@ -62,17 +62,17 @@ class Scratch(NamedTuple):
     name_begins: np.ndarray  # int64[named]
     name_ends: np.ndarray  # int64[named]
     values: np.ndarray  # float32[named]
-    seen: np.ndarray  # int64[names], the last row that had each
+    last_row: np.ndarray  # int64[names], the last row that had each
 
 
 @kernel
 def parse_lines(text, i, end, layout, out, rows):
-    """Parse ``text[i:end]``, whole lines, behind so many rows; ``(code, position, rows, name)``.
+    """Parses ``text[i:end]``, whole lines, after ``rows`` rows; ``(code, position, rows, name)``.
 
     Where the code is not DONE, the position is that of what is wrong in a line and the name the
     number of the dense name it is about; nothing of that line is among the rows.
     """
-    out.seen[:] = -1
+    out.last_row[:] = -1
     while i < end:
         i = skip(text, i)
         if text[i] == NEWLINE:
@@ -88,10 +88,10 @@ def parse_lines(text, i, end, layout, out, rows):
         i = skip(text, i)
         if not at_bars(text, i):
             return (FEW_FIELDS if text[i] == NEWLINE else BAD_ID), start, rows, -1
-        i, words, more = split_words(
+        i, words, is_complete = split_words(
             text, i + 3, out.begins, out.ends, out.words, out.word_ptr[rows], True
         )
-        if not more:
+        if not is_complete:
             return FEW_FIELDS, start, rows, -1
         code, i, named, k = parse_features(text, i + 3, layout, out, rows)
         if code != DONE:
@@ -124,33 +124,35 @@ def parse_features(text, i, layout, out, row):
     n = len(layout.offsets) - 1
     base = row * layout.columns[n]
     named = out.named_ptr[row]
-    missing, usual = n, 0
+    missing, expected = n, 0
     while True:
         i = skip(text, i)
         if text[i] == NEWLINE:
             return FEW_FIELDS, i, named, -1
         if at_bars(text, i):
             break
-        found = -1
-        if usual < n and is_name(text, i, layout.text, layout.offsets, usual):
-            found = usual  # names come in the same order on nearly every line
+        name_index = -1
+        if expected < n and is_name(text, i, layout.text, layout.offsets, expected):
+            name_index = expected  # names come in the same order on nearly every line
         else:
-            found = find_name(text, i, layout.text, layout.offsets)
-        if found >= 0:
-            if out.seen[found] == row:
-                return REPEATED, i, named, found
-            out.seen[found] = row
+            name_index = find_name(text, i, layout.text, layout.offsets)
+        if name_index >= 0:
+            if out.last_row[name_index] == row:
+                return REPEATED, i, named, name_index
+            out.last_row[name_index] = row
             missing -= 1
-            usual = found + 1
+            expected = name_index + 1
             name = i
-            i += layout.offsets[found + 1] - layout.offsets[found]
-            for c in range(base + layout.columns[found], base + layout.columns[found + 1]):
+            i += layout.offsets[name_index + 1] - layout.offsets[name_index]
+            for c in range(
+                base + layout.columns[name_index], base + layout.columns[name_index + 1]
+            ):
                 code, i, value = parse_value(text, i)
                 if code != DONE:
-                    return code, (name if code == WIDTH else i), named, found
+                    return code, (name if code == WIDTH else i), named, name_index
                 out.dense[c] = value
             if has_value(text, i):
-                return WIDTH, name, named, found
+                return WIDTH, name, named, name_index
             continue
         stop = token_end(text, i)
         if text[stop - 1] != _EQUALS or stop - 1 == i:
@@ -171,14 +173,14 @@ def parse_features(text, i, layout, out, row):
         i = after
     if missing > 0:
         for k in range(n):
-            if out.seen[k] != row:
+            if out.last_row[k] != row:
                 return VANISHED, i, named, k
     return DONE, i, named, -1
 
 
 @helper(inline=True)
 def parse_value(text, i):
-    """``(code, position, value)`` of the number behind blanks; WIDTH where none comes."""
+    """Returns ``(code, position, value)`` of the number after blanks; WIDTH where there is none."""
     i = skip(text, i)
     value, after = parse_plain(text, i)
     if after < 0:
@@ -194,7 +196,7 @@ def parse_value(text, i):
 
 @helper(inline=True)
 def has_value(text, i):
-    """Whether another number comes."""
+    """Whether a number follows."""
     i = skip(text, i)
     c = text[i]
     if not (48 <= c <= 57 or c == 45 or c == 43 or c == 46):
@@ -220,7 +222,7 @@ def token_end(text, i):
 
 @helper(inline=True)
 def is_name(text, i, names, offsets, k):
-    """Whether name k stands at ``text[i]``."""
+    """Whether name ``k`` is at ``text[i]``."""
     for p in range(offsets[k], offsets[k + 1]):
         if names[p] != text[i]:  # names hold no newline, so this ends before the padding does
             return False
@@ -283,13 +285,13 @@ def first_of_each(keys, starts, longest, keep):
 
 
 @kernel
-def repeated_name(ptr, names, last, before):
+def repeated_name(offsets, names, last, before):
     """The first entry whose candidate has that name already, -1 where there is none.
 
     ``last`` is the last candidate of each name, in a count that goes on from ``before``.
     """
-    for c in range(len(ptr) - 1):
-        for k in range(ptr[c], ptr[c + 1]):
+    for c in range(len(offsets) - 1):
+        for k in range(offsets[c], offsets[c + 1]):
             if last[names[k]] == before + c:
                 return k
             last[names[k]] = before + c
@@ -323,7 +325,7 @@ class RawBlock(NamedTuple):
     path: str
     buffer: np.ndarray
     first_line: int
-    scratch: Scratch
+    scratch: LineScratch
     rows: int
 
     def line(self, row: int) -> int:
@@ -353,7 +355,7 @@ class MosesLayout:
         return sum(width for _, width in self.blocks or ())
 
     def learn(self, line: str) -> None:
-        """Take the names of a line; whatever is wrong with it the kernel will find."""
+        """Takes the names of a line; errors in it are left for the kernel to report."""
         fields = _BARS.split(line)
         sizes: dict[str, int] = {}
         name = ""
@@ -375,7 +377,7 @@ class MosesLayout:
         return size > 1 or "_" not in name or name in self.dense
 
     def expected(self, code: int, k: int) -> str:
-        """What should have stood where the kernel stopped, at the dense name k if it is not -1."""
+        """Describes the text expected where the kernel stopped (-1: not at a dense name)."""
         blocks = self.blocks or ()
         if code == APPEARED:
             names = shortened(", ".join(name for name, _ in blocks), 500) or "none"
@@ -417,7 +419,7 @@ def raw_blocks(
     path = Source(path)
     first = next((line for line in islice(path.look(), _LOOKED_AT) if line.strip()), b"")
     if _usual_line(first) != first:
-        path = Rewritten(path, lambda stream: map(_usual_line, stream))
+        path = ConvertingReader(path, lambda stream: map(_usual_line, stream))
     parser = _Parser(str(path), layout, report)
     any_line = False
     for buffer, length, first_line in fill_blocks(path, block_bytes):
@@ -435,8 +437,8 @@ def raw_blocks(
             any_line = layout.used = True
             yield raw
     if not any_line:
-        found = f"{report.skipped} bad lines" if report and report.skipped else "an empty file"
-        raise InputError(parser.name, 0, f"at least one candidate ({FORM})", found)
+        content = f"{report.skipped} bad lines" if report and report.skipped else "an empty file"
+        raise InputError(parser.name, 0, f"at least one candidate ({FORM})", content)
 
 
 def _usual_line(line: bytes) -> bytes:
@@ -459,7 +461,7 @@ class _Parser:
 
     def __init__(self, name: str, layout: MosesLayout, report: ReadReport | None) -> None:
         self.name, self.layout, self.report = name, layout, report
-        self.scratch: Scratch | None = None
+        self.scratch: LineScratch | None = None
         self.room = 0
 
     def block(self, buffer: np.ndarray, length: int, first_line: int) -> RawBlock | None:
@@ -481,15 +483,15 @@ class _Parser:
                 code, i, rows, k = parse_lines(buffer, i, length, layout.arrays, self.scratch, rows)
             if code == DONE:
                 return RawBlock(self.name, buffer, first_line, self.scratch, rows) if rows else None
-            found = token_at(buffer, i, length)
+            actual = token_at(buffer, i, length)
             if code == VANISHED:
-                found = "no such name"
+                actual = "no such name"
             elif code == WIDTH:
-                found = _numbers(buffer[i:length].tobytes())
+                actual = _numbers(buffer[i:length].tobytes())
             elif code == FEW_FIELDS:
-                found = _line(buffer, i, length)
+                actual = _line(buffer, i, length)
             line = line_of(buffer, i, first_line)
-            error = InputError(self.name, line, layout.expected(code, k), found)
+            error = InputError(self.name, line, layout.expected(code, k), actual)
             if not rows and not layout.used:
                 raise error  # whoever goes on begins with another layout
             i = self.skip(error, buffer, length, first_line)
@@ -505,12 +507,12 @@ class _Parser:
         return int(ends[k]) + 1
 
 
-def _scratch(length: int, layout: MosesLayout) -> Scratch:
+def _scratch(length: int, layout: MosesLayout) -> LineScratch:
     """Arrays large enough for a block: a number and a word take 2 bytes, a line 14."""
     lines, short = length // 14 + 2, length // 2 + layout.width + 2
     named = length // 4 + 2
     assert layout.arrays is not None
-    return Scratch(
+    return LineScratch(
         ids=np.empty(lines, np.int64),
         lines=np.empty(lines, np.int64),
         tails=np.empty(lines, np.int64),
@@ -524,7 +526,7 @@ def _scratch(length: int, layout: MosesLayout) -> Scratch:
         name_begins=np.empty(named, np.int64),
         name_ends=np.empty(named, np.int64),
         values=np.empty(named, np.float32),
-        seen=np.empty(len(layout.arrays.offsets) - 1, np.int64),
+        last_row=np.empty(len(layout.arrays.offsets) - 1, np.int64),
     )
 
 
@@ -551,7 +553,7 @@ def _line(buffer: np.ndarray, i: int, end: int) -> str:
 
 
 def _numbers(text: bytes) -> str:
-    """How many numbers stand behind the name that a text begins with, and which.
+    """Counts and quotes the numbers after the name at the beginning of a text.
 
     >>> _numbers(b"TM0= 1 2 3 ||| 1")
     '3: TM0= 1 2 3'

@@ -7,7 +7,7 @@ import numpy as np
 from hopefear.core.component import kernel
 from hopefear.core.hashing import StringTable
 from hopefear.data.moses.parsing import RawBlock, skip, token_at
-from hopefear.data.moses.word_hashes import NEWLINE, Sentences, at_bars
+from hopefear.data.moses.word_hashes import NEWLINE, HashedText, at_bars
 from hopefear.data.parse_numbers import is_blank
 from hopefear.errors import InputError
 
@@ -32,7 +32,7 @@ class PhraseReader:
         The sentences that were translated.
     """
 
-    def __init__(self, source: Sentences) -> None:
+    def __init__(self, source: HashedText) -> None:
         self.source = source
         self.table = StringTable()
 
@@ -57,15 +57,15 @@ class PhraseReader:
         self._check_source(raw, ids)
         ends = np.append(scratch.lines[1:rows], len(raw.buffer))
         spans = np.empty((int(((ends - scratch.tails[:rows]) // 4 + 2).sum()), 4), np.int64)
-        ptr = np.zeros(rows + 1, np.int64)
+        offsets = np.zeros(rows + 1, np.int64)
         code, i = _spans(
-            *(raw.buffer, scratch.tails, ids, scratch.word_ptr, source.ptr, spans, ptr),
+            *(raw.buffer, scratch.tails, ids, scratch.word_ptr, source.ptr, spans, offsets),
         )
         if code != DONE:
             line = raw.line(int(np.searchsorted(scratch.lines[:rows], i, "right")) - 1)
-            found = "nothing" if code == NONE else token_at(raw.buffer, i, len(raw.buffer))
-            raise InputError(raw.path, line, _EXPECTED[code], found)
-        return spans[: ptr[-1]], ptr
+            actual = "nothing" if code == NONE else token_at(raw.buffer, i, len(raw.buffer))
+            raise InputError(raw.path, line, _EXPECTED[code], actual)
+        return spans[: offsets[-1]], offsets
 
     def _check_source(self, raw: RawBlock, ids: np.ndarray) -> None:
         beyond = np.flatnonzero(ids >= self.source.size)
@@ -79,7 +79,7 @@ class PhraseReader:
 
 
 @kernel
-def _spans(text, tails, ids, word_ptr, source_ptr, spans, ptr):
+def _spans(text, tails, ids, word_ptr, source_ptr, spans, offsets):
     """First and last words of source and target of each pair, as numbers of words."""
     used = 0
     for c in range(len(ids)):
@@ -105,20 +105,20 @@ def _spans(text, tails, ids, word_ptr, source_ptr, spans, ptr):
             spans[used, 2], spans[used, 3] = first_target + t, first_target + last_t
             used += 1
             i = skip(text, i)
-        ptr[c + 1] = used
+        offsets[c + 1] = used
     return DONE, 0
 
 
 @kernel
-def _once(ptr, numbers):
+def _once(offsets, numbers):
     """Move the different numbers of each candidate to the front, in order; how many in all.
 
     Derivations have a dozen pairs, so that putting each in its place is the fastest. Having an
     order, derivations of the same pairs add up to exactly the same score.
     """
     used = begin = 0
-    for c in range(len(ptr) - 1):
-        first, end = used, ptr[c + 1]
+    for c in range(len(offsets) - 1):
+        first, end = used, offsets[c + 1]
         for e in range(begin, end):
             number, k = numbers[e], used
             while k > first and numbers[k - 1] > number:
@@ -129,7 +129,7 @@ def _once(ptr, numbers):
                 numbers[i] = numbers[i - 1]
             numbers[k] = number
             used += 1
-        begin, ptr[c + 1] = end, used
+        begin, offsets[c + 1] = end, used
     return used
 
 
@@ -158,22 +158,22 @@ def _number(text, i):
 
 
 @kernel
-def _sizes(spans, begins, ends, source_begins, source_ends, offsets):
+def _sizes(spans, starts, ends, source_starts, source_ends, offsets):
     for e in range(len(spans)):
         size = 3  # bars; each word brings a blank
         for k in range(spans[e, 0], spans[e, 1] + 1):
-            size += source_ends[k] - source_begins[k] + 1
+            size += source_ends[k] - source_starts[k] + 1
         for k in range(spans[e, 2], spans[e, 3] + 1):
-            size += ends[k] - begins[k] + 1
+            size += ends[k] - starts[k] + 1
         offsets[e + 1] = offsets[e] + size
 
 
 @kernel
-def _write(spans, text, begins, ends, source_text, source_begins, source_ends, offsets, names):
+def _write(spans, text, starts, ends, source_text, source_starts, source_ends, offsets, names):
     for e in range(len(spans)):
         p = offsets[e]
         for k in range(spans[e, 0], spans[e, 1] + 1):
-            for q in range(source_begins[k], source_ends[k]):
+            for q in range(source_starts[k], source_ends[k]):
                 names[p] = source_text[q]
                 p += 1
             names[p] = _SPACE
@@ -183,6 +183,6 @@ def _write(spans, text, begins, ends, source_text, source_begins, source_ends, o
         for k in range(spans[e, 2], spans[e, 3] + 1):
             names[p] = _SPACE
             p += 1
-            for q in range(begins[k], ends[k]):
+            for q in range(starts[k], ends[k]):
                 names[p] = text[q]
                 p += 1

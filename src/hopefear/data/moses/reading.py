@@ -25,8 +25,8 @@ from hopefear.data.moses.parsing import (
 from hopefear.data.moses.phrases import PhraseReader
 from hopefear.data.moses.word_hashes import (
     NEWLINE,
+    HashedText,
     References,
-    Sentences,
     check_parallel,
     line_spans,
     parallel_sentences,
@@ -41,7 +41,7 @@ BLOCK_CANDIDATES = 20_000
 
 def read_moses(
     paths: Path | Sequence[Path],
-    refs: Path | Sequence[Path | Sentences] | None = None,
+    refs: Path | Sequence[Path | HashedText] | None = None,
     *,
     metric: ListMetric | None = None,
     texts: bool = False,
@@ -108,8 +108,8 @@ def read_moses(
     >>> lists.sparse.indptr.tolist(), lists.sparse.names[0]
     ([0, 0, 1], 'pp_x~y')
     """
-    what = metric, texts, derivations, source, phrases, dedup, absent, on_error, report
-    plan = _Plan(paths, refs, *what)
+    options = metric, texts, derivations, source, phrases, dedup, absent, on_error, report
+    plan = _Settings(paths, refs, *options)
     builder = _ListBuilder(plan, MosesLayout(dense, sparse))
     for path in plan.paths:
         for _ in builder.read(path, block_bytes):
@@ -121,7 +121,7 @@ def read_moses(
 
 def moses_blocks(
     path: Path,
-    refs: Path | Sequence[Path | Sentences] | None = None,
+    refs: Path | Sequence[Path | HashedText] | None = None,
     *,
     block_candidates: int = BLOCK_CANDIDATES,
     block_bytes: int = BLOCK_BYTES,
@@ -139,15 +139,15 @@ def moses_blocks(
     block_candidates : int
         Candidates in a block, more where a list is longer; larger needs more memory.
     """
-    plan = _Plan([path], refs, **options)
+    plan = _Settings([path], refs, **options)
     if block_candidates < 1:
         raise HopefearError(f"block_candidates={block_candidates}: a block holds at least 1")
     return _blocks(_ListBuilder(plan, MosesLayout(dense, sparse)), block_candidates, block_bytes)
 
 
-def _blocks(builder: _ListBuilder, most: int, block_bytes: int) -> Iterator[CandidateLists]:
+def _blocks(builder: _ListBuilder, max_rows: int, block_bytes: int) -> Iterator[CandidateLists]:
     for _ in builder.read(builder.plan.paths[0], block_bytes):
-        if builder.rows >= most and builder.n_lists > 1:
+        if builder.rows >= max_rows and builder.n_lists > 1:
             yield builder.take(open_end=True)
     block = builder.take()
     builder.plan.check_end(int(block.ids[-1]) + 1)
@@ -165,7 +165,7 @@ class _ListBuilder:
         The dense features.
     """
 
-    def __init__(self, plan: _Plan, layout: MosesLayout) -> None:
+    def __init__(self, plan: _Settings, layout: MosesLayout) -> None:
         self.plan, self.layout = plan, layout
         self.rows = self.n_lists = 0
         self._names = StringTable()
@@ -173,7 +173,7 @@ class _ListBuilder:
         self._keys: list[np.ndarray] = []  # uint64, of words and features
         self._last = np.full(16, -1, np.int64)  # candidate of each sparse name
         self._file, self._last_id, self._next_id = -1, -1, 0
-        self._seen = 0  # candidates
+        self._n_candidates = 0  # candidates
         self._file_of: dict[str, int] = {}  # the first that has a list, where there are several
 
     def read(self, path: Path, block_bytes: int) -> Iterator[None]:
@@ -232,7 +232,7 @@ class _ListBuilder:
         self._pieces.append(piece)
         self.n_lists += len(piece) - (self._last_id == ids[0])
         self.rows += rows
-        self._seen += rows
+        self._n_candidates += rows
         self._last_id = int(ids[-1])
         if len(plan.paths) > 1:
             for name in piece.ids:
@@ -302,11 +302,11 @@ class _ListBuilder:
         gaps = np.flatnonzero(np.diff(ids, prepend=self._next_id - 1) != 1)
         if len(gaps):
             i = int(gaps[0])
-            wanted = int(ids[i - 1]) + 1 if i else self._next_id
+            expected_id = int(ids[i - 1]) + 1 if i else self._next_id
             raise InputError(
                 os.fspath(self.plan.paths[self._file_of.get(lists.ids[i], 0)]),
                 lists.line_of(i),
-                f"list {wanted}, for ids go up by one (--absent skip leaves lists out)",
+                f"list {expected_id}, for ids go up by one (--absent skip leaves lists out)",
                 f"list {ids[i]}",
             )
 
@@ -319,7 +319,7 @@ class _ListBuilder:
             room = np.full(2 * self._names.size, -1, np.int64)
             room[: len(self._last)] = self._last
             self._last = room
-        _check_names(raw, numbers, self._last, self._seen)
+        _check_names(raw, numbers, self._last, self._n_candidates)
         return NamedEntries((), named_ptr, numbers, scratch.values[:named].copy())
 
 
@@ -348,16 +348,16 @@ def _narrow(counts: np.ndarray) -> np.ndarray:
     return frozen(counts.astype(np.int32 if large else np.uint8))
 
 
-def _texts(raw: RawBlock, begins: np.ndarray, ends: np.ndarray) -> Texts:
-    offsets = np.concatenate([[0], np.cumsum(ends - begins)])
-    return Texts(Strings(frozen(raw.buffer[stretches(begins, ends - begins)]), frozen(offsets)))
+def _texts(raw: RawBlock, starts: np.ndarray, ends: np.ndarray) -> Texts:
+    offsets = np.concatenate([[0], np.cumsum(ends - starts)])
+    return Texts(Strings(frozen(raw.buffer[stretches(starts, ends - starts)]), frozen(offsets)))
 
 
 def _tail_spans(raw: RawBlock) -> tuple[np.ndarray, np.ndarray]:
     """From behind the bars that follow the score to the end of the line."""
-    begins = raw.scratch.tails[: raw.rows]
+    starts = raw.scratch.tails[: raw.rows]
     newlines = np.flatnonzero(raw.buffer == NEWLINE)
-    return begins, newlines[np.searchsorted(newlines, begins)]
+    return starts, newlines[np.searchsorted(newlines, starts)]
 
 
 def _interned(names: StringTable, raw: RawBlock, named: int) -> np.ndarray:
@@ -368,16 +368,16 @@ def _interned(names: StringTable, raw: RawBlock, named: int) -> np.ndarray:
 def _check_names(raw: RawBlock, numbers: np.ndarray, last: np.ndarray, before: int) -> None:
     """InputError where a line has a sparse name twice; parameters as for `repeated_name`."""
     scratch = raw.scratch
-    ptr = scratch.named_ptr[: raw.rows + 1]
-    twice = repeated_name(ptr, numbers, last, before)
-    if twice >= 0:
-        row = int(np.searchsorted(ptr, twice, "right")) - 1
-        name = raw.buffer[scratch.name_begins[twice] : scratch.name_ends[twice]]
-        shown = name.tobytes().decode("utf-8", "replace")
-        raise InputError(raw.path, raw.line(row), "every name once in a line", f"{shown}= again")
+    offsets = scratch.named_ptr[: raw.rows + 1]
+    repeated = repeated_name(offsets, numbers, last, before)
+    if repeated >= 0:
+        row = int(np.searchsorted(offsets, repeated, "right")) - 1
+        name = raw.buffer[scratch.name_begins[repeated] : scratch.name_ends[repeated]]
+        excerpt = name.tobytes().decode("utf-8", "replace")
+        raise InputError(raw.path, raw.line(row), "every name once in a line", f"{excerpt}= again")
 
 
-class _Plan:
+class _Settings:
     """Options of reading, checked before anything is read."""
 
     def __init__(
@@ -411,7 +411,7 @@ class _Plan:
             )
         self.texts, self.derivations, self.absent = texts, derivations, absent
         self.dedup = dedup == "first"
-        files: list[Sentences] = []
+        files: list[HashedText] = []
         if refs is not None:
             files = parallel_sentences(refs)
         self.references = References(files, metric) if files else None
@@ -422,7 +422,7 @@ class _Plan:
 
     def check_end(self, following: int) -> None:
         """InputError where references are left over."""
-        lines: Sentences | References | None = self.references or self.source
+        lines: HashedText | References | None = self.references or self.source
         if lines is not None and following < lines.size and self.absent == "raise":
             raise InputError(
                 lines.name,

@@ -26,7 +26,7 @@ _BARS, _THREE = np.uint64(0x7C7C7C), np.uint64(0xFFFFFF)
 
 
 def _kinds() -> np.ndarray:
-    """What a byte can be: part of a word, a blank, the first of a blank of several bytes."""
+    """Makes the table of bytes: part of a word, a blank, the first of a blank of several bytes."""
     kinds = np.zeros(256, np.uint8)
     kinds[[9, 11, 12, 13, 28, 29, 30, 31, 32]] = _BLANK
     kinds[[0xC2, 0xE1, 0xE2, 0xE3]] = _PERHAPS
@@ -38,7 +38,7 @@ def _kinds() -> np.ndarray:
 _KINDS = _kinds()
 
 
-class Sentences(NamedTuple):
+class HashedText(NamedTuple):
     """Lines of a file as words: line i has the words ``ptr[i] .. ptr[i + 1] - 1``."""
 
     name: str
@@ -60,27 +60,27 @@ class Sentences(NamedTuple):
 
 
 def parallel_sentences(
-    refs: str | os.PathLike[str] | Sentences | Sequence[Any],
-) -> list[Sentences]:
+    refs: str | os.PathLike[str] | HashedText | Sequence[Any],
+) -> list[HashedText]:
     """References of one or several files; InputError unless every line has one.
 
     Files that have been read already may stand for their paths.
     """
-    several = [refs] if isinstance(refs, str | os.PathLike | Sentences) else list(refs)
-    files = [one if isinstance(one, Sentences) else read_sentences(one) for one in several]
+    several = [refs] if isinstance(refs, str | os.PathLike | HashedText) else list(refs)
+    files = [file if isinstance(file, HashedText) else read_sentences(file) for file in several]
     if not files:
         raise HopefearError("refs: expected at least one file of references, found none")
     check_parallel(files)
     empty = np.ones(files[0].size, bool)
-    for one in files:
-        empty &= np.diff(one.ptr) == 0
+    for sentences in files:
+        empty &= np.diff(sentences.ptr) == 0
     if empty.any():
         line = int(np.flatnonzero(empty)[0]) + 1
         raise InputError(files[0].name, line, "a reference", "an empty line")
     return files
 
 
-def read_sentences(path: str | os.PathLike[str]) -> Sentences:
+def read_sentences(path: str | os.PathLike[str]) -> HashedText:
     """A file of one sentence to a line, split where it has blanks of any kind.
 
     Parameters
@@ -103,7 +103,7 @@ def read_sentences(path: str | os.PathLike[str]) -> Sentences:
     words = np.empty(room, np.uint64)
     with np.errstate(over="ignore"):
         used = split_lines(text, lines, ptr, begins, ends, words)
-    return Sentences(name, text, ptr, *(a[:used].copy() for a in (begins, ends, words)))
+    return HashedText(name, text, ptr, *(a[:used].copy() for a in (begins, ends, words)))
 
 
 def check_text(text: bytes | memoryview, name: str, first_line: int) -> None:
@@ -112,30 +112,32 @@ def check_text(text: bytes | memoryview, name: str, first_line: int) -> None:
         str(text, "utf-8")
     except UnicodeDecodeError as error:
         before = bytes(text[: error.start])
-        shown = bytes(text[error.start : error.start + 20]).decode("utf-8", "backslashreplace")
+        excerpt = bytes(text[error.start : error.start + 20]).decode("utf-8", "backslashreplace")
         line = first_line + before.count(b"\n")
-        whole = before[before.rfind(b"\n") + 1 :] + bytes(text[error.start :]).split(b"\n", 1)[0]
-        raise InputError(name, line, utf8_wanted(whole), shown) from None
+        line_bytes = (
+            before[before.rfind(b"\n") + 1 :] + bytes(text[error.start :]).split(b"\n", 1)[0]
+        )
+        raise InputError(name, line, utf8_wanted(line_bytes), excerpt) from None
 
 
-def check_parallel(files: list[Sentences]) -> None:
+def check_parallel(files: list[HashedText]) -> None:
     """InputError where files that go line by line have different numbers of them."""
     first = files[0]
-    for other in files[1:]:
-        if other.size != first.size:
-            line = min(other.size, first.size) + 1
+    for file in files[1:]:
+        if file.size != first.size:
+            line = min(file.size, first.size) + 1
             raise InputError(
-                other.name,
+                file.name,
                 line,
                 f"{first.size} lines, as {first.name} has",
-                f"{other.size} lines",
+                f"{file.size} lines",
             )
 
 
 def line_spans(
     ptr: np.ndarray, begins: np.ndarray, ends: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the text of each line begins and ends, from the places of its words."""
+    """Returns the start and end of the text of each line, from the positions of its words."""
     first, stop = np.zeros(len(ptr) - 1, np.int64), np.zeros(len(ptr) - 1, np.int64)
     spoken = ptr[1:] > ptr[:-1]
     first[spoken] = begins[ptr[:-1][spoken]]
@@ -145,7 +147,7 @@ def line_spans(
 
 @kernel
 def split_lines(text, lines, ptr, begins, ends, words):
-    """Words of so many lines; how many words there are."""
+    """Splits ``lines`` lines into words; returns how many words there are."""
     i, used = 0, 0
     for line in range(lines):
         i, used, _ = split_words(text, i, begins, ends, words, used, False)
@@ -224,7 +226,7 @@ def blank_size(text, i):
 class References:
     """References of all lists, and the metric that compares candidates with them, if any."""
 
-    def __init__(self, files: Sequence[Sentences], metric: ListMetric | None) -> None:
+    def __init__(self, files: Sequence[HashedText], metric: ListMetric | None) -> None:
         self.metric, self.name, self.size = metric, files[0].name, files[0].size
         self.n_references = len(files)
         if metric is None:  # references are only looked for

@@ -1,1 +1,1 @@
-"""What fires on arcs between words: templates, and the tables of words they look at."""
+"""Features of arcs between words: templates, and the tables of words that they read."""

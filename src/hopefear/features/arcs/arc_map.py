@@ -28,7 +28,8 @@ _ROOT, _FRONT, _BACK = "<root>", "<front>", "<back>"
 
 
 class WordTable(NamedTuple):
-    """What templates look at: the words of all sentences, with the root and rows at either end.
+    """Inputs of templates: the words of all sentences, with the root and padding rows at either
+    end.
 
     Word p of sentence i, from 1, has the row ``starts[i] + 5 i + 2 + p``; the root is word 0.
     """
@@ -100,16 +101,18 @@ class ArcMap:
         reach = reach[np.ix_(np.append(coarse, len(names)), coarse, np.arange(2))]
         wide = np.minimum(np.ceil(_SLACK * reach.astype(np.float64)), 32767)
         wide[:-1] = np.maximum(wide[:-1], _NEAR)
-        known, others = (
+        coarse_tags, fine_names = (
             tuple(strings[k] for k in used.tolist())
             for strings, used in ((names, coarse), (fine_tags.strings, fine))
         )
-        return cls(templates, columns, known, others, wide.astype(np.int16), plain_bits, row_bits)
+        return cls(
+            templates, columns, coarse_tags, fine_names, wide.astype(np.int16), plain_bits, row_bits
+        )
 
     def with_dictionary(self, rows: Any, heads: np.ndarray, order: int, blocks: int) -> ArcMap:
         """Returns the same templates, with the features of these trees and no others."""
-        plain, others = map(np.unique, gold_keys(self.component(), rows, heads, order))
-        return replace(self, known=(plain, others), blocks=blocks)
+        plain, labelled = map(np.unique, gold_keys(self.component(), rows, heads, order))
+        return replace(self, known=(plain, labelled), blocks=blocks)
 
     @property
     def plain(self) -> int:
@@ -124,7 +127,7 @@ class ArcMap:
 
     @property
     def description(self) -> dict[str, Any]:
-        """What a signature says of it."""
+        """Returns the fields that signatures have of the map."""
         return {
             "features": self.templates.name,
             "columns": ",".join(self.columns),
@@ -133,7 +136,7 @@ class ArcMap:
         }
 
     def component(self) -> HashedArcs:
-        """What a structure asks for the features of its parts."""
+        """Returns the component from which a structure gets the features of its parts."""
         arcs = hashed_arcs(self.templates, self.plain_bits, self.row_bits)
         if self.known is None:
             return arcs
@@ -156,8 +159,10 @@ class ArcMap:
         """The columns that templates look at, as numbers."""
         starts = sentences.starts
         n = int(starts[-1])
-        places = np.arange(n) + EXTRA * np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        places += BEFORE + 1
+        rows_of_tokens = np.arange(n) + EXTRA * np.repeat(
+            np.arange(len(starts) - 1), np.diff(starts)
+        )
+        rows_of_tokens += BEFORE + 1
         rows = n + EXTRA * (len(starts) - 1)
         roots = starts[:-1] + EXTRA * np.arange(len(starts) - 1) + BEFORE
         words = np.empty((rows, len(COLUMNS)), np.uint64)
@@ -169,23 +174,27 @@ class ArcMap:
                 column = sentences.columns[self.columns[c]]
                 fold = str.lower if c == 0 else str
                 table = [value_of(fold(text), name) for text in column.strings]
-                words[places, c] = np.array(table, np.uint64)[column.ids]
+                words[rows_of_tokens, c] = np.array(table, np.uint64)[column.ids]
             else:
-                words[places, c] = 0
+                words[rows_of_tokens, c] = 0
         coarse = np.zeros(rows, np.uint8)
         number = {tag: min(k, _MOST_COARSE - 2) for k, tag in enumerate(self.coarse)}
         column = sentences.columns[self.columns[3]]
-        other = _MOST_COARSE - 1
-        numbers = [number.get(tag, other) for tag in column.strings]
-        coarse[places] = np.array(numbers, np.uint8)[column.ids]
-        coarse[roots] = other
-        marks = np.zeros(rows, np.uint8)
+        fallback = _MOST_COARSE - 1
+        numbers = [number.get(tag, fallback) for tag in column.strings]
+        coarse[rows_of_tokens] = np.array(numbers, np.uint8)[column.ids]
+        coarse[roots] = fallback
+        is_punctuation = np.zeros(rows, np.uint8)
         form = sentences.columns[self.columns[0]]
-        marks[places] = np.array([is_mark(text) for text in form.strings], np.uint8)[form.ids]
-        return WordTable(words.ravel(), coarse, marks, *self._morphs(sentences, places, rows))
+        is_punctuation[rows_of_tokens] = np.array(
+            [is_mark(text) for text in form.strings], np.uint8
+        )[form.ids]
+        return WordTable(
+            words.ravel(), coarse, is_punctuation, *self._morphs(sentences, rows_of_tokens, rows)
+        )
 
     def _morphs(
-        self, sentences: Any, places: np.ndarray, rows: int
+        self, sentences: Any, rows_of_tokens: np.ndarray, rows: int
     ) -> tuple[np.ndarray, np.ndarray]:
         counts = np.zeros(rows, np.int64)
         if not self.columns[4]:
@@ -195,14 +204,14 @@ class ArcMap:
             [value_of(part, "morph") for part in text.split("|")] if text not in ("_", "") else []
             for text in column.strings
         ]
-        sizes = np.array([len(one) for one in lists], np.int64)
-        counts[places] = sizes[column.ids]
+        sizes = np.array([len(values) for values in lists], np.int64)
+        counts[rows_of_tokens] = sizes[column.ids]
         ptr = np.concatenate([[0], np.cumsum(counts)])
         flat = np.array([value for one in lists for value in one], np.uint64)
-        begins = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+        starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
         lengths = sizes[column.ids]
         offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return ptr, flat[np.repeat(begins[column.ids], lengths) + offsets]
+        return ptr, flat[np.repeat(starts[column.ids], lengths) + offsets]
 
     def arcs(self, sentences: Any) -> tuple[np.ndarray, np.ndarray]:
         """Heads worth a look: those of word k are ``heads[ptr[k]:ptr[k + 1]]``, in order.
@@ -213,12 +222,12 @@ class ArcMap:
         number = {tag: k for k, tag in enumerate(self.coarse)}
         table = np.array([number.get(tag, -1) for tag in column.strings], np.int32)
         ids = table[column.ids]
-        ptr = np.zeros(ids.size + 1, np.int64)
-        nothing = np.empty(0, np.int32)
-        count_arcs(sentences.starts, ids, self.reach, ptr, nothing)
-        heads = np.empty(int(ptr[-1]), np.int32)
-        count_arcs(sentences.starts, ids, self.reach, ptr, heads)
-        return ptr, heads
+        offsets = np.zeros(ids.size + 1, np.int64)
+        no_heads = np.empty(0, np.int32)
+        count_arcs(sentences.starts, ids, self.reach, offsets, no_heads)
+        heads = np.empty(int(offsets[-1]), np.int32)
+        count_arcs(sentences.starts, ids, self.reach, offsets, heads)
+        return offsets, heads
 
     def to_header(self) -> dict[str, Any]:
         return {
@@ -286,7 +295,7 @@ def _texts(arrays: Mapping[str, np.ndarray], name: str) -> tuple[str, ...]:
 
 
 def is_mark(text: str) -> bool:
-    """Whether all characters are punctuation, as Unicode has it.
+    """Whether all characters are punctuation in Unicode.
 
     >>> is_mark("..."), is_mark("$"), is_mark("a.")
     (True, False, False)
@@ -311,22 +320,22 @@ def measure(starts, tags, heads, reach):
 
 
 @kernel
-def count_arcs(starts, tags, reach, ptr, heads):
+def count_arcs(starts, tags, reach, offsets, heads):
     """Count the arcs within reach, or write them where there is room for them."""
     root, writing, count = reach.shape[0] - 1, heads.size > 0, 0
     for i in range(starts.size - 1):
         start, n = starts[i], starts[i + 1] - starts[i]
         for m in range(1, n + 1):
-            own = tags[start + m - 1]
+            own_tag = tags[start + m - 1]
             for h in range(n + 1):
                 if h == m:
                     continue
                 tag = tags[start + h - 1] if h > 0 else root
                 side = 0 if h < m else 1
-                known = own >= 0 and tag >= 0
-                if known and abs(h - m) > reach[tag, own, side] and h != m - 1:
+                known = own_tag >= 0 and tag >= 0
+                if known and abs(h - m) > reach[tag, own_tag, side] and h != m - 1:
                     continue
                 if writing:
                     heads[count] = h
                 count += 1
-            ptr[start + m] = count
+            offsets[start + m] = count

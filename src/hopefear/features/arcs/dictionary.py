@@ -1,4 +1,4 @@
-"""Which features the trees of a treebank have, for parsers that know no others."""
+"""Features of the trees of a treebank, for parsers that use no others."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ def gold_keys(
     wide = arcs._replace(plain=1 << _BITS, rows=1 << _BITS)
     pad = wide.room(rows)
     plain, labelled = (np.empty(_MOST + 16 * len(pad.keys), np.uint32) for _ in range(2))
-    known = [np.empty(0, np.uint32), np.empty(0, np.uint32)]
+    keys_found = [np.empty(0, np.uint32), np.empty(0, np.uint32)]
     at = np.zeros(2, np.int64)
     counts = np.zeros(2, np.int64)
     heads = np.ascontiguousarray(heads, np.int32)
     while at[0] < len(rows.weights):
         counts[:] = 0
         collect(wide, rows, heads, order, pad, plain, labelled, _MOST, at, counts)
-        for which, keys in enumerate((plain, labelled)):
-            known[which] = np.union1d(known[which], keys[: counts[which]])
-    return known[0], known[1]
+        for group, keys in enumerate((plain, labelled)):
+            keys_found[group] = np.union1d(keys_found[group], keys[: counts[group]])
+    return keys_found[0], keys_found[1]
 
 
 @kernel
-def collect(arcs, data, heads, order, pad, plain, labelled, most, at, counts):
-    """Write the keys of trees down until there are so many; ``at``: where it goes on."""
+def collect(arcs, data, heads, order, pad, plain, labelled, max_keys, at, counts):
+    """Collects keys of trees until there are ``max_keys``; ``at`` is where it resumes."""
     while at[0] < data.weights.size:
         x = Example(data, at[0])
         start, n = data.starts[x.i], data.starts[x.i + 1] - data.starts[x.i]
         while at[1] < n:
-            if max(counts[0], counts[1]) > most:
+            if max(counts[0], counts[1]) > max_keys:
                 return
             m = at[1] + 1
             h = np.int64(heads[start + m - 1])
@@ -79,8 +79,8 @@ def collect(arcs, data, heads, order, pad, plain, labelled, most, at, counts):
 
 
 @helper
-def put(pad, count, keys, counts, which):
+def put(pad, count, keys, counts, group):
     """Append the keys of a pad."""
     for k in range(count):
-        keys[counts[which] + k] = pad.keys[k]
-    counts[which] += count
+        keys[counts[group] + k] = pad.keys[k]
+    counts[group] += count

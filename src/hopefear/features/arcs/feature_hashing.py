@@ -20,8 +20,8 @@ from hopefear.features.arcs.templates import (
     FIRST_MORPH,
     REACH,
     SECOND_MORPH,
+    ArcProgram,
     ArcTemplates,
-    Program,
 )
 
 # Rows before the root, the root, and rows behind the last word.
@@ -39,14 +39,14 @@ _MOST_COARSE = 64
 
 
 class Pad(NamedTuple):
-    """Where the features of one part are written."""
+    """Buffer of the features of one part."""
 
     keys: np.ndarray  # uint32
     values: np.ndarray  # uint64: what stands in the fields of the templates
 
 
 class Lookup(NamedTuple):
-    """Numbers of known features, in slots that are tried one after the other."""
+    """Hash table from keys of features to their numbers, with linear probing."""
 
     keys: np.ndarray  # uint32[slots]
     numbers: np.ndarray  # int32[slots]: -1 where the slot is empty
@@ -68,7 +68,7 @@ class HashedArcs(NamedTuple):
         The dictionary of either kind; without slots there is none.
     """
 
-    program: Program
+    program: ArcProgram
     plain: int
     rows: int
     known: Lookup
@@ -77,8 +77,10 @@ class HashedArcs(NamedTuple):
     def room(self, data):
         code = self.program.code
         longest = 1 + int(np.diff(data.morph_ptr).max(initial=0))
-        most = int(code[3:20:5].max()) * (_MOST_COARSE + longest * longest)
-        return Pad(np.zeros(most, np.uint32), np.zeros(int(code[1:20:5].max()) + 1, np.uint64))
+        max_features = int(code[3:20:5].max()) * (_MOST_COARSE + longest * longest)
+        return Pad(
+            np.zeros(max_features, np.uint32), np.zeros(int(code[1:20:5].max()) + 1, np.uint64)
+        )
 
     def most_keys(self, data):
         return 4 * len(self.room(data).keys)
@@ -109,7 +111,7 @@ class HashedArcs(NamedTuple):
 
 
 def hashed_arcs(templates: ArcTemplates, plain_bits: int, row_bits: int) -> HashedArcs:
-    """Features of these templates in so many bits."""
+    """Returns hashed features of ``templates``: ``plain_bits`` and ``row_bits`` bits wide."""
     none = Lookup(np.empty(0, np.uint32), np.empty(0, np.int32))
     return HashedArcs(templates.program(), 1 << plain_bits, 1 << row_bits, none, none)
 
@@ -141,28 +143,28 @@ def fill_slots(table, keys, step):
 @helper
 def keys_of(arcs, family, x, a, b, c, u, v, side, pad):
     """Write the features of words a, b and c into the pad, as numbers; returns how many."""
-    known, size = arcs.known, arcs.plain
+    table, size = arcs.known, arcs.plain
     if family == 1:
-        known, size = arcs.known_rows, arcs.rows
-    listed = known.keys.size > 0
+        table, size = arcs.known_rows, arcs.rows
+    listed = table.keys.size > 0
     size = 1 << 32 if listed else size
     count = spell(arcs.program, family, x.data, x.i, a, b, c, u, v, side, size, pad)
-    return look_up(known, pad, count) if listed else count
+    return look_up(table, pad, count) if listed else count
 
 
 @helper
-def look_up(known, pad, count):
+def look_up(table, pad, count):
     """Put numbers in the place of keys, and leave out what is unknown; returns how many stay."""
-    mask, kept = known.keys.size - 1, 0
+    mask, n_found = table.keys.size - 1, 0
     for k in range(count):
         key = pad.keys[k]
         at = np.int64(key) & mask
-        while known.numbers[at] >= 0 and known.keys[at] != key:
+        while table.numbers[at] >= 0 and table.keys[at] != key:
             at = (at + 1) & mask
-        if known.numbers[at] >= 0:
-            pad.keys[kept] = known.numbers[at]
-            kept += 1
-    return kept
+        if table.numbers[at] >= 0:
+            pad.keys[n_found] = table.numbers[at]
+            n_found += 1
+    return n_found
 
 
 @shared_kernel
@@ -178,10 +180,10 @@ def spell(program, family, data, i, a, b, c, u, v, side, size, pad):
     begin1, end1 = data.morph_ptr[first], data.morph_ptr[first + 1]
     begin2, end2 = data.morph_ptr[second], data.morph_ptr[second + 1]
     low, high = min(u, v), max(u, v)
-    seen = np.uint64(0)
+    tags_between = np.uint64(0)
     if low >= 0:
         for k in range(base + low + 1, base + high):
-            seen |= np.uint64(1) << np.uint64(data.coarse[k])
+            tags_between |= np.uint64(1) << np.uint64(data.coarse[k])
     at, seed = np.int64(code[5 * family + 2]), np.int64(code[5 * family + 4])
     for t in range(code[5 * family + 3]):
         h, kinds, stop = program.seeds[seed + t] + side, code[at + 1], at + 2 + code[at]
@@ -195,12 +197,12 @@ def spell(program, family, data, i, a, b, c, u, v, side, size, pad):
             count += 1
             continue
         if kinds & BETWEEN:
-            rest, tag = seen, np.uint64(1)
-            while rest != 0:
-                if rest & np.uint64(1):
+            remaining, tag = tags_between, np.uint64(1)
+            while remaining != 0:
+                if remaining & np.uint64(1):
                     keys[count] = _cut(h + tag * _SPREAD, mask)
                     count += 1
-                rest >>= np.uint64(1)
+                remaining >>= np.uint64(1)
                 tag += np.uint64(1)
         elif kinds == FIRST_MORPH:
             for p in range(begin1, end1):
@@ -212,11 +214,11 @@ def spell(program, family, data, i, a, b, c, u, v, side, size, pad):
                 keys[count] = _cut(h + data.morphs[q] * odd, mask)
                 count += 1
         else:
-            other = odd + _ODD + _ODD
+            factor = odd + _ODD + _ODD
             for p in range(begin1, end1):
                 g = h + data.morphs[p] * odd
                 for q in range(begin2, end2):
-                    keys[count] = _cut(g + data.morphs[q] * other, mask)
+                    keys[count] = _cut(g + data.morphs[q] * factor, mask)
                     count += 1
     return count
 
@@ -231,7 +233,7 @@ def _cut(h, mask):
 
 @helper
 def _fields(code, begin, count, data, base, a, b, c, u, v, values):
-    """What stands in every field of the templates."""
+    """Computes the value of every field of the templates."""
     for f in range(count):
         role, offset, column = code[begin + 3 * f], code[begin + 3 * f + 1], code[begin + 3 * f + 2]
         if role >= 0:
@@ -252,7 +254,7 @@ def _distance(length):
 
 @helper
 def _between(data, base, u, v, column):
-    """How many marks of punctuation, or words like the first, stand between two; at most 3."""
+    """Counts punctuation, or words like the first, between two words; at most 3."""
     low, high, count = min(u, v), max(u, v), 0
     if low < 0:
         return np.uint64(0)

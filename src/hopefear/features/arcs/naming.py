@@ -22,7 +22,7 @@ _value = lru_cache(1 << 14)(value_of)  # a report asks for the same thousands of
 _BINS = ("0", "1", "2", "3", "4", "5", "6-7", "8-10", "11-15", "16", "17-30", "31+")
 
 
-class Part(NamedTuple):
+class ArcPart(NamedTuple):
     """A piece of a tree: words of its family, the two that distances lie between, its side."""
 
     family: str
@@ -32,31 +32,31 @@ class Part(NamedTuple):
     note: str  # behind the names of its features
 
 
-def arc_part(family: str, h: int, m: int) -> Part:
+def arc_part(family: str, h: int, m: int) -> ArcPart:
     """An arc, of the family ``arc`` or ``label``."""
-    return Part(family, (h, m, m), (h, m), *_side(h, m))
+    return ArcPart(family, (h, m, m), (h, m), *_side(h, m))
 
 
-def sibling_part(h: int, s: int, m: int) -> Part:
+def sibling_part(h: int, s: int, m: int) -> ArcPart:
     """Two children next to each other; ``s`` is 0 where the second is the first on its side."""
     s = s if s > 0 else feature_hashing.NONE
-    return Part("sibling", (h, s, m), (s, m), *_side(h, m))
+    return ArcPart("sibling", (h, s, m), (s, m), *_side(h, m))
 
 
-def last_part(h: int, m: int, n: int) -> Part:
+def last_part(h: int, m: int, n: int) -> ArcPart:
     """The outermost child on its side, of a sentence of n words."""
     side, note = _side(h, m)
-    return Part("sibling", (h, m, n + 1), (m, m), (_ODD + side) & _ALL, f"{note} outermost")
+    return ArcPart("sibling", (h, m, n + 1), (m, m), (_ODD + side) & _ALL, f"{note} outermost")
 
 
-def grandparent_part(g: int, h: int, m: int) -> Part:
+def grandparent_part(g: int, h: int, m: int) -> ArcPart:
     """A word, its head and the head of that."""
     side, note = _side(h, m)
     if (g < h) != (h < m):
         outside = (m - g) * (h - g) < 0
         side = (side + (_OUTSIDE if outside else _ODD)) & _ALL
         note += " across" if outside else " back"
-    return Part("grandparent", (g, h, m), (g, m), side, note)
+    return ArcPart("grandparent", (g, h, m), (g, m), side, note)
 
 
 def _side(h: int, m: int) -> tuple[int, str]:
@@ -98,7 +98,7 @@ class Sentence:
         ]
 
     def value(self, p: int, column: str) -> tuple[str, int]:
-        """What stands at a word, and its number."""
+        """Returns the text and the number of a word's column."""
         texts = self.columns[column]
         if 1 <= p <= self.n:
             return ("_", 0) if texts is None else (texts[p - 1], _value(texts[p - 1], column))
@@ -106,7 +106,7 @@ class Sentence:
         return edge, _value(edge, column)
 
     def special(self, field: str, u: int, v: int) -> tuple[str, int]:
-        """Distance or count of what lies between two words, and its number."""
+        """Returns the text and the number of a distance or of a count between two words."""
         low, high = min(u, v), max(u, v)
         if field == "distance":
             number = int(feature_hashing._distance(high - low))
@@ -129,7 +129,7 @@ class Sentence:
         low, high = min(u, v), max(u, v)
         return sorted({self.coarse[k - 1] for k in range(low + 1, high)}) if low >= 0 else []
 
-    def features_of(self, part: Part) -> Iterator[tuple[str, int]]:
+    def features_of(self, part: ArcPart) -> Iterator[tuple[str, int]]:
         """Name and number of each feature of a part, in the order of the kernel."""
         letters, (u, v) = FAMILIES[part.family], part.ends
         for template in getattr(self.features.templates, part.family):
@@ -137,31 +137,31 @@ class Sentence:
             kinds: dict[str, str] = {}
             for field in template.split():
                 if field == "between" or field.endswith(".morph"):
-                    which = (
+                    end = (
                         "between"
                         if field == "between"
                         else ("first", "second")[field[0] == letters[-1]]
                     )
-                    kinds[which] = field
+                    kinds[end] = field
                     continue
                 if field in SPECIAL:
                     text, value = self.special(field, u, v)
                 else:
-                    place, column = field.split(".")
-                    word = part.words[letters.index(place[0])]
-                    text, value = self.value(word + int(place[1:] or 0), column)
+                    position, column = field.split(".")
+                    word = part.words[letters.index(position[0])]
+                    text, value = self.value(word + int(position[1:] or 0), column)
                 names.append(f"{field}={text}")
                 h += value * odd
                 odd += 2 * _ODD
-            for more, step in self._listed(kinds, u, v, odd):
+            for extra, step in self._listed(kinds, u, v, odd):
                 number = self.features.number(_cut(h + step), part.family)
                 if number is not None:
-                    yield " ".join([*names, *more, part.note]), number
+                    yield " ".join([*names, *extra, part.note]), number
 
     def _listed(
         self, kinds: Mapping[str, str], u: int, v: int, odd: int
     ) -> Iterator[tuple[list[str], int]]:
-        """What fields that stand for several features add to names and sums."""
+        """Yields names and sums of fields that make several features."""
         if not kinds:
             yield [], 0
         elif "between" in kinds:
@@ -208,9 +208,9 @@ def tag_features(features: ArcMap, family: str) -> Iterator[tuple[str, int]]:
 
 
 def _coarse(features: ArcMap, tags: Sequence[str]) -> list[int]:
-    most = feature_hashing._MOST_COARSE
-    number = {tag: min(k, most - 2) for k, tag in enumerate(features.coarse)}
-    return [number.get(tag, most - 1) for tag in tags]
+    n_tags = feature_hashing._MOST_COARSE
+    number = {tag: min(k, n_tags - 2) for k, tag in enumerate(features.coarse)}
+    return [number.get(tag, n_tags - 1) for tag in tags]
 
 
 def _cut(h: int) -> int:

@@ -114,7 +114,7 @@ def lines(text: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(part.split()) for part in parts if part.split()))
 
 
-class Program(NamedTuple):
+class ArcProgram(NamedTuple):
     """Templates of all families as kernels read them, in two arrays.
 
     Of family k, ``code[5 k : 5 k + 5]`` says: where its fields begin and how many there are, where
@@ -128,7 +128,7 @@ class Program(NamedTuple):
 
 
 def value_of(text: str, salt: str = "") -> int:
-    """The 64-bit number that stands for a text, on every machine.
+    """Hashes a text to 64 bits, alike on every machine.
 
     >>> value_of("cat") == value_of("cat") != value_of("cats")
     True
@@ -150,8 +150,8 @@ def compiled(
         kinds, slots = 0, []
         for field in template.split():
             if field in SPECIAL:
-                place = (-1, 0, len(COLUMNS) + SPECIAL.index(field))
-                slots.append(fields.setdefault(place, len(fields)))
+                key = (-1, 0, len(COLUMNS) + SPECIAL.index(field))
+                slots.append(fields.setdefault(key, len(fields)))
                 continue
             if field == "between":
                 kinds |= BETWEEN
@@ -176,8 +176,8 @@ def compiled(
                     )
                 kinds |= FIRST_MORPH if match[1] == pair[0] else SECOND_MORPH
             elif column in COLUMNS:
-                place = (role, offset, COLUMNS.index(column))
-                slots.append(fields.setdefault(place, len(fields)))
+                key = (role, offset, COLUMNS.index(column))
+                slots.append(fields.setdefault(key, len(fields)))
             else:
                 raise HopefearError(
                     f"template {template!r}: there is no column {column!r}; there are "
@@ -245,17 +245,17 @@ class ArcTemplates:
                 return name
         return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
-    def program(self) -> Program:
+    def program(self) -> ArcProgram:
         """All families, in the order of ``FAMILIES``."""
         code: list[int] = []
         heads: list[int] = []
         seeds: list[int] = []
         begin = 5 * len(FAMILIES)
         for family in FAMILIES:
-            fields, steps, own = compiled(family, getattr(self, family))
+            fields, steps, family_seeds = compiled(family, getattr(self, family))
             heads += [begin + len(code), len(fields)]
             code += [number for field in fields for number in field]
             heads += [begin + len(code), len(steps), len(seeds)]
             code += [number for step in steps for number in step]
-            seeds += own
-        return Program(np.array([*heads, *code], np.int32), np.array(seeds, np.uint64))
+            seeds += family_seeds
+        return ArcProgram(np.array([*heads, *code], np.int32), np.array(seeds, np.uint64))

@@ -1,4 +1,4 @@
-"""Words of trees as numbers that a network looks up, and arcs that have scores of their own."""
+"""Words of trees as ids for a network's tables, and arcs with scores from a network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hopefear.features.token_ids import TokenIds, TokenIdSettings
 
 
 class ArcPad(NamedTuple):
-    """Where the coordinate of a part is written."""
+    """Buffer of the coordinate of one part."""
 
     keys: np.ndarray  # int64[1]
 
@@ -66,7 +66,7 @@ class ArcScores(NamedTuple):
 
 
 class TokenArcs:
-    """What a network reads of the words of trees; all arcs are worth a look.
+    """Inputs of a network from the words of trees; all arcs are candidates.
 
     The numbers of a word stand where other maps have its morphological attributes.
 
@@ -88,10 +88,10 @@ class TokenArcs:
     def fit(cls, settings: TokenIdSettings, sentences: Any, columns: tuple[str, ...]) -> TokenArcs:
         """Number the words of trees, and their tags unless the settings name other columns."""
         word, _, fine, coarse, _ = columns
-        wanted = settings.columns or tuple(dict.fromkeys((word, fine, coarse)))
-        ids, _ = replace(settings, columns=wanted).fit_encode(sentences)
-        tag = next((name for name in (fine, coarse) if name in wanted), word)
-        return cls(ids, (wanted[0], "", tag, coarse if coarse in wanted else tag, ""))
+        selected = settings.columns or tuple(dict.fromkeys((word, fine, coarse)))
+        ids, _ = replace(settings, columns=selected).fit_encode(sentences)
+        tag = next((name for name in (fine, coarse) if name in selected), word)
+        return cls(ids, (selected[0], "", tag, coarse if coarse in selected else tag, ""))
 
     def __getattr__(self, name: str) -> Any:
         if name in ("families", "slots", "tables", "lower", "vectors", "size", "needs"):
@@ -100,11 +100,11 @@ class TokenArcs:
 
     @property
     def description(self) -> dict[str, Any]:
-        """What a signature says of it."""
+        """Returns the fields that signatures have of the map."""
         return {"columns": ",".join(self.columns)}
 
     def component(self) -> ArcScores:
-        """What a structure is made with before there are any scores."""
+        """Returns the component of a structure before there are any scores."""
         return ArcScores(0, 0, 1, 1)
 
     def words(self, sentences: Any) -> WordTable:
@@ -113,24 +113,24 @@ class TokenArcs:
         rows = int(starts[-1]) + EXTRA * (len(starts) - 1)
         counts = np.zeros(rows, np.int64)
         counts[places_of(starts)] = np.diff(attributes.indptr)
-        ptr = np.concatenate([[0], np.cumsum(counts)])
-        none, nothing = np.zeros(rows, np.uint8), np.zeros(rows, np.uint64)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        none, zeros = np.zeros(rows, np.uint8), np.zeros(rows, np.uint64)
         numbers = attributes.indices.astype(np.uint64)
-        return WordTable(nothing, none, none, ptr, numbers)
+        return WordTable(zeros, none, none, offsets, numbers)
 
     def arcs(self, sentences: Any) -> tuple[np.ndarray, np.ndarray]:
         """All heads of all words."""
         lengths = np.diff(sentences.starts)
         heads = [every_head(n) for n in lengths.tolist()]
-        ptr = np.concatenate([[0], np.cumsum(np.repeat(lengths, lengths))])
-        return ptr, np.concatenate([np.empty(0, np.int32), *heads])
+        offsets = np.concatenate([[0], np.cumsum(np.repeat(lengths, lengths))])
+        return offsets, np.concatenate([np.empty(0, np.int32), *heads])
 
     def to_header(self) -> dict[str, Any]:
-        """What the header of a model file says."""
+        """Returns the fields of a model file's header."""
         return {**self.ids.to_header(), "kind": self.kind, "arcs": list(self.columns)}
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What else a model file holds."""
+        """Returns the arrays of a model file."""
         return self.ids.arrays()
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Which features a candidate gets: those its file names, those of its tree, its score, agreement.
+"""Features of candidates: from the file, their tree, their score, and agreement with the list.
 
 Agreement within a list is how much of a tree the other candidates have too. Choosing the candidate
 of the highest expected overlap with all others is minimum Bayes risk decoding (Goodman, 1996;
@@ -19,7 +19,7 @@ import numpy as np
 from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import find_numbered_slot
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.brackets import Trees
+from hopefear.features.brackets import BracketTrees
 from hopefear.features.lists.numbering import (
     SCORE,
     Keyed,
@@ -38,7 +38,7 @@ EXPECTED = "Consensus|F"
 MOST_WORDS = 1 << 16  # a bracket is a label and two positions in one number of 64 bits
 
 
-class _Table(NamedTuple):
+class _ConsensusTable(NamedTuple):
     """Brackets of one list."""
 
     slots: np.ndarray  # int32[power of two]: bracket + 1, 0 if empty
@@ -53,7 +53,9 @@ def consensus_names(labels: list[str]) -> dict[int, str]:
     return {key_of(name): name for name in names}
 
 
-def consensus_keys(trees: Trees, starts: np.ndarray, scores: np.ndarray, sharp: float) -> Keyed:
+def consensus_keys(
+    trees: BracketTrees, starts: np.ndarray, scores: np.ndarray, sharp: float
+) -> Keyed:
     """Expected F against the list in percent, and brackets by label and share.
 
     Parameters
@@ -82,12 +84,12 @@ def consensus_keys(trees: Trees, starts: np.ndarray, scores: np.ndarray, sharp: 
     inner_labels[rows.labels[rows.words < 0]] = True
     for s in np.flatnonzero(inner_labels).tolist():
         names[s] = [key_of(f"Consensus|{trees.symbols[s]}|{k}") for k in _bins()]
-    most = int(np.diff(rows.starts[starts]).max(initial=1))
-    table = _Table(
-        np.zeros(1 << (2 * most).bit_length(), np.int32),
-        np.zeros(most + 1, np.uint64),
-        np.zeros(most),
-        np.zeros(most, np.int32),
+    max_nodes = int(np.diff(rows.starts[starts]).max(initial=1))
+    table = _ConsensusTable(
+        np.zeros(1 << (2 * max_nodes).bit_length(), np.int32),
+        np.zeros(max_nodes + 1, np.uint64),
+        np.zeros(max_nodes),
+        np.zeros(max_nodes, np.int32),
     )
     with np.errstate(over="ignore"):
         _consensus(
@@ -103,8 +105,8 @@ def _bins() -> list[str]:
 
 
 def _squeezed(indptr: np.ndarray, used: np.ndarray, keys: np.ndarray, values: np.ndarray) -> Keyed:
-    place = np.arange(len(keys)) - np.repeat(indptr[:-1], np.diff(indptr))
-    first = place < np.repeat(used, np.diff(indptr))
+    rank = np.arange(len(keys)) - np.repeat(indptr[:-1], np.diff(indptr))
+    first = rank < np.repeat(used, np.diff(indptr))
     return Keyed(np.concatenate([[0], np.cumsum(used)]), keys[first], values[first])
 
 
@@ -184,7 +186,7 @@ SETS = ("named", "score", "consensus")
 
 @dataclass(frozen=True)
 class Extraction:
-    """What is looked at.
+    """Selection of the kinds of features.
 
     Parameters
     ----------
@@ -214,15 +216,15 @@ class Extraction:
     @classmethod
     def of(cls, features: str) -> Extraction:
         """Read a comma list: ``named``, ``score``, ``consensus``, ``ptb``, and tree families."""
-        asked = [part.strip() for part in features.split(",") if part.strip()]
-        if not asked:
+        requested = [part.strip() for part in features.split(",") if part.strip()]
+        if not requested:
             raise HopefearError("features: expected a list such as named,score or ptb")
-        rest = ",".join(part for part in asked if part not in SETS)
+        tree_sets = ",".join(part for part in requested if part not in SETS)
         return cls(
-            "named" in asked,
-            "score" in asked or bool(rest),
-            families(rest) if rest else None,
-            "consensus" in asked,
+            "named" in requested,
+            "score" in requested or bool(tree_sets),
+            families(tree_sets) if tree_sets else None,
+            "consensus" in requested,
         )
 
     def extract(self, block: Any) -> Relative:
@@ -247,12 +249,12 @@ class Extraction:
             trees = self._trees(block)
             parts.append(consensus_keys(trees, block.starts, block.scores, self.sharp))
         if not parts:
-            nothing = np.zeros(block.n_candidates + 1, np.int64)
-            parts.append(Keyed(nothing, np.empty(0, np.uint64), np.empty(0)))
+            zeros = np.zeros(block.n_candidates + 1, np.int64)
+            parts.append(Keyed(zeros, np.empty(0, np.uint64), np.empty(0)))
         with np.errstate(over="ignore"):
             return side_by_side([relative(block.starts, part) for part in parts], block.starts)
 
-    def names(self, block: Any, wanted: np.ndarray) -> dict[int, str]:
+    def names(self, block: Any, keys: np.ndarray) -> dict[int, str]:
         """Names of keys that occur in a block."""
         texts: dict[int, str] = {}
         if self.named:
@@ -262,7 +264,7 @@ class Extraction:
             texts |= zip(map(key_of, names), names, strict=True)
         texts[key_of(SCORE)] = SCORE
         if self.trees is not None:
-            texts |= tree_names(self._trees(block), self.trees, wanted)
+            texts |= tree_names(self._trees(block), self.trees, keys)
         if self.consensus:
             trees = self._trees(block)
             inner = np.zeros(len(trees.symbols), bool)
@@ -289,7 +291,7 @@ class Extraction:
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any]) -> Extraction:
-        """What ``to_header`` wrote; anything else is a ModelError."""
+        """Reads the output of ``to_header``; raises ModelError for anything else."""
         try:
             flags = [header[key] for key in ("named", "score", "consensus")]
             trees, sharp = header["trees"], float(header["sharp"])

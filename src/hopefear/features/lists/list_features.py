@@ -11,7 +11,7 @@ from hopefear.core.arrays import Strings, column_in_range, frozen, only_these, v
 from hopefear.core.hashing import KeyTable
 from hopefear.errors import ModelError
 from hopefear.features.lists.extraction import Extraction
-from hopefear.features.lists.numbering import SHORT, Numbered, joined, numbered, pruned
+from hopefear.features.lists.numbering import SHORT, NumberedLists, joined, numbered, pruned
 
 
 class ListFeatures:
@@ -49,7 +49,7 @@ class ListFeatures:
     def names(self, columns: Iterable[int]) -> list[str]:
         return [self.name(column) for column in columns]
 
-    def encode(self, block: Any) -> Numbered:
+    def encode(self, block: Any) -> NumberedLists:
         """Numbered features of a block of lists; unknown ones are left out."""
         keyed = self.extraction.extract(block)
         everything = np.arange(self.size, dtype=np.int32)
@@ -95,7 +95,7 @@ class ListNumbering:
         self.extraction, self.min_count = extraction, min_count
         self._table = KeyTable()
         self._names: dict[int, str] = {}
-        self._blocks: list[tuple[np.ndarray, Numbered]] = []  # with the starts of their lists
+        self._blocks: list[tuple[np.ndarray, NumberedLists]] = []  # with the starts of their lists
 
     def add(self, block: Any) -> None:
         """Extracts the features of a block and numbers them by first appearance."""
@@ -105,16 +105,16 @@ class ListNumbering:
         result = numbered(keyed, self._table.count(keyed.keys))
         now = self._table.seen >= self.min_count  # names are asked for when a feature is in
         now[:before] &= rare
-        wanted = np.sort(self._table.keys[now])
-        if wanted.size:
-            names = self.extraction.names(block, wanted)
-            self._names |= {key: names[key] for key in wanted.tolist()}
+        new_keys = np.sort(self._table.keys[now])
+        if new_keys.size:
+            names = self.extraction.names(block, new_keys)
+            self._names |= {key: names[key] for key in new_keys.tolist()}
         # Most features turn out to be rare, so that columns of 16 bits save a lot until then.
         if np.diff(keyed.scopes).max(initial=0) <= SHORT:
             result = result._replace(columns=result.columns.astype(np.uint16))
         self._blocks.append((block.starts, result))
 
-    def finish(self) -> tuple[ListFeatures, Numbered]:
+    def finish(self) -> tuple[ListFeatures, NumberedLists]:
         """Returns the feature map and the features of all blocks; no more blocks may come."""
         frequent = np.flatnonzero(self._table.seen >= self.min_count)
         new = np.full(self._table.size, -1, np.int32)
@@ -124,7 +124,7 @@ class ListNumbering:
         self._table = KeyTable()  # room for what follows
         features = ListFeatures(self.extraction, keys, names)
         features.seen = len(new)
-        blocks: list[Numbered] = []
+        blocks: list[NumberedLists] = []
         self._blocks.reverse()  # so that each is freed when its features have been selected
         while self._blocks:
             starts, block = self._blocks.pop()

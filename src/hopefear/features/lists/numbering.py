@@ -97,15 +97,15 @@ def relative(starts: np.ndarray, keyed: Keyed) -> Relative:
     ([9], [0, 1, 1], [1.0])
     """
     bounds = keyed.indptr[starts]
-    most = int(np.diff(bounds).max(initial=1))
+    max_keys = int(np.diff(bounds).max(initial=1))
     longest = int(np.diff(starts).max(initial=1))
     scratch = _Scratch(
-        np.zeros(1 << max(4, (2 * most).bit_length()), np.int32),
-        np.zeros(most, np.int32),
-        np.zeros(most, np.uint64),
-        np.zeros(most + 1, np.int32),
-        np.zeros(most, np.int32),
-        np.zeros(most, np.int32),
+        np.zeros(1 << max(4, (2 * max_keys).bit_length()), np.int32),
+        np.zeros(max_keys, np.int32),
+        np.zeros(max_keys, np.uint64),
+        np.zeros(max_keys + 1, np.int32),
+        np.zeros(max_keys, np.int32),
+        np.zeros(max_keys, np.int32),
         np.zeros(longest),
         np.zeros(_KINDS),
         np.zeros(_KINDS, np.int64),
@@ -118,7 +118,9 @@ def relative(starts: np.ndarray, keyed: Keyed) -> Relative:
         np.zeros(entries, np.int32),
         np.zeros(entries, np.float32),
     )
-    found = _Found(np.zeros(most, np.int32), np.zeros(most, np.int32), np.zeros(most, np.float32))
+    found = _Entries(
+        np.zeros(max_keys, np.int32), np.zeros(max_keys, np.int32), np.zeros(max_keys, np.float32)
+    )
     _relative(starts, keyed.indptr, keyed.keys, keyed.values, scratch, found, out)
     keys, used = int(out.scopes[-1]), int(out.indptr[-1])
     return out._replace(
@@ -128,7 +130,7 @@ def relative(starts: np.ndarray, keyed: Keyed) -> Relative:
     )
 
 
-class _Found(NamedTuple):
+class _Entries(NamedTuple):
     """Differences of one list, by key."""
 
     owners: np.ndarray  # int32: candidates
@@ -137,13 +139,13 @@ class _Found(NamedTuple):
 
 
 @kernel
-def _relative(starts, indptr, keys, values, scratch, found, out):
+def _relative(starts, indptr, keys, values, scratch, entries, out):
     for i in range(starts.size - 1):
         start, count = starts[i], starts[i + 1] - starts[i]
         first, last = indptr[start], indptr[starts[i + 1]]
         n = number_keys(keys, first, last, scratch)
         order_entries(indptr, start, count, first, last, n, scratch)
-        kept, used = 0, 0
+        n_keys, used = 0, 0
         scope = out.scopes[i]
         for k in range(n):
             common = commonest(values, first, k, count, scratch)
@@ -151,15 +153,15 @@ def _relative(starts, indptr, keys, values, scratch, found, out):
             for c in range(count):
                 value = np.float32(scratch.dense[c] - common)
                 if value != 0.0:
-                    found.owners[used] = c
-                    found.columns[used] = kept
-                    found.amounts[used] = value
+                    entries.owners[used] = c
+                    entries.columns[used] = n_keys
+                    entries.amounts[used] = value
                     used += 1
             if used > before:
-                out.keys[scope + kept] = scratch.keys[k]
-                kept += 1
-        out.scopes[i + 1] = scope + kept
-        by_candidate(found, used, start, count, out)
+                out.keys[scope + n_keys] = scratch.keys[k]
+                n_keys += 1
+        out.scopes[i + 1] = scope + n_keys
+        by_candidate(entries, used, start, count, out)
 
 
 @helper
@@ -230,19 +232,19 @@ def commonest(values, first, k, count, scratch):
 
 
 @helper
-def by_candidate(found, used, start, count, out):
+def by_candidate(entries, used, start, count, out):
     """Write the differences of a list, sorted by candidate."""
     indptr = out.indptr
     base = indptr[start]
     indptr[start + 1 : start + count + 1] = 0
     for q in range(used):
-        indptr[start + found.owners[q] + 1] += 1
+        indptr[start + entries.owners[q] + 1] += 1
     for c in range(start, start + count):
         indptr[c + 1] += indptr[c]
     for q in range(used):  # the start of a candidate serves as its pen
-        c = start + found.owners[q]
-        out.columns[indptr[c]] = found.columns[q]
-        out.values[indptr[c]] = found.amounts[q]
+        c = start + entries.owners[q]
+        out.columns[indptr[c]] = entries.columns[q]
+        out.values[indptr[c]] = entries.amounts[q]
         indptr[c] += 1
     for c in range(start + count, start, -1):
         indptr[c] = indptr[c - 1]
@@ -253,7 +255,7 @@ def by_candidate(found, used, start, count, out):
 SHORT = 1 << 16
 
 
-class Numbered(NamedTuple):
+class NumberedLists(NamedTuple):
     """Features of lists by number; list i has ``features[scopes[i]:scopes[i + 1]]``."""
 
     scopes: np.ndarray  # int64[lists + 1]
@@ -263,25 +265,25 @@ class Numbered(NamedTuple):
     values: np.ndarray  # float32
 
 
-def numbered(block: Relative, numbers: np.ndarray) -> Numbered:
+def numbered(block: Relative, numbers: np.ndarray) -> NumberedLists:
     """Returns the block with these numbers in place of its keys."""
-    return Numbered(block.scopes, numbers, block.indptr, block.columns, block.values)
+    return NumberedLists(block.scopes, numbers, block.indptr, block.columns, block.values)
 
 
-def pruned(block: Numbered, starts: np.ndarray, new: np.ndarray) -> Numbered:
+def pruned(block: NumberedLists, starts: np.ndarray, new: np.ndarray) -> NumberedLists:
     """Returns the block with feature k as ``new[k]``, left out where that is negative."""
     block = block._replace(columns=block.columns.astype(np.int32, copy=False))
     scopes, indptr = np.zeros_like(block.scopes), np.zeros_like(block.indptr)
     features, columns = block.features.copy(), block.columns.copy()
     values = block.values.copy()
-    most = int(np.diff(block.scopes).max(initial=1))
-    fresh = np.zeros(most, np.int32)
-    _prune(block, starts, new, fresh, Numbered(scopes, features, indptr, columns, values))
-    kept, used = int(scopes[-1]), int(indptr[-1])
+    max_keys = int(np.diff(block.scopes).max(initial=1))
+    fresh = np.zeros(max_keys, np.int32)
+    _prune(block, starts, new, fresh, NumberedLists(scopes, features, indptr, columns, values))
+    n_keys, used = int(scopes[-1]), int(indptr[-1])
     short = np.diff(scopes).max(initial=0) <= SHORT
-    return Numbered(
+    return NumberedLists(
         scopes,
-        features[:kept].copy(),
+        features[:n_keys].copy(),
         indptr,
         columns[:used].astype(np.uint16 if short else np.int32),
         values[:used].copy(),
@@ -350,11 +352,11 @@ def _lay(part, starts, keys_before, entries_before, out):
                 at += 1
 
 
-def joined(blocks: list[Numbered]) -> Numbered:
+def joined(blocks: list[NumberedLists]) -> NumberedLists:
     """All lists of several blocks; the blocks are emptied on the way, to save memory."""
     lists = 1 + sum(len(b.scopes) - 1 for b in blocks)
     candidates = 1 + sum(len(b.indptr) - 1 for b in blocks)
-    out = Numbered(
+    out = NumberedLists(
         np.zeros(lists, np.int64),
         np.empty(sum(len(b.features) for b in blocks), np.int32),
         np.zeros(candidates, np.int64),
@@ -375,5 +377,5 @@ def joined(blocks: list[Numbered]) -> Numbered:
     return out
 
 
-def _columns_type(blocks: list[Numbered]) -> np.dtype:
+def _columns_type(blocks: list[NumberedLists]) -> np.dtype:
     return np.result_type(np.uint16, *(block.columns.dtype for block in blocks))

@@ -30,11 +30,11 @@ from hopefear.features.templates.spec import (
     ON_BOTH,
     ON_EDGES,
     ON_LABELS,
-    Source,
+    StringSource,
+    StringView,
     Template,
     Templates,
     Term,
-    View,
     read_lexicon,
 )
 from hopefear.features.templates.string_features import (
@@ -50,7 +50,7 @@ from hopefear.storage import is_beside, read_small
 
 _TOKEN = re.compile(r"\s*([()\[\],]|[^\s()\[\],]+)")
 _RANGE = re.compile(r"([+-]?\d{1,6})(?:\.\.([+-]?\d{1,6}))?")
-_PLACES = {"bias": 0, "bos": FIRST_TOKEN, "eos": LAST_TOKEN}
+_POSITIONS = {"bias": 0, "bos": FIRST_TOKEN, "eos": LAST_TOKEN}
 _WORD = "word"  # column a lexicon is asked about unless told otherwise
 _MAX_SIZE = 32
 _MAX_EXPANSION = 1000
@@ -58,7 +58,7 @@ _MAX_DEPTH = 20
 
 
 class TemplateError(Exception):
-    """What was expected in a template and what stood there; the caller knows the file."""
+    """The expected and the actual text of a template; the caller knows the file."""
 
     def __init__(self, expected: str, found: str) -> None:
         super().__init__(f"expected {expected}, found {found!r}")
@@ -73,12 +73,12 @@ class _Piece(NamedTuple):
 
 
 def parse(text: str) -> list[Template]:
-    """The templates that one expression stands for; TemplateError if it is none.
+    """Parses one expression into templates; raises TemplateError where it is invalid.
 
     >>> [t.text for t in parse("word[-1..0] suffix(word,2)")]
     ['word[-1] suffix(word,2)[0]', 'word[0] suffix(word,2)[0]']
     """
-    reader = _Reader(text)
+    reader = _ExpressionReader(text)
     pieces: list[list[_Piece]] = []
     while reader.peek():
         pieces.append(_piece(reader))
@@ -114,7 +114,7 @@ def _several(term: Term) -> bool:
     return bool(term.views) and term.views[-1].name in SEVERAL
 
 
-class _Reader:
+class _ExpressionReader:
     """Tokens of an expression, one after the other."""
 
     def __init__(self, text: str) -> None:
@@ -144,58 +144,60 @@ class _Reader:
     def rest(self) -> str:
         return self.text[self.at :].strip()
 
-    def word(self, what: str) -> str:
+    def word(self, expected: str) -> str:
         if self.peek() in ("", *"()[],"):
-            raise TemplateError(what, self.rest())
+            raise TemplateError(expected, self.rest())
         return self.take()
 
-    def numbers(self, what: str, low: int, high: int) -> range:
+    def numbers(self, expected: str, low: int, high: int) -> range:
         """``3`` or ``1..4``, within bounds."""
-        text = self.word(what)
+        text = self.word(expected)
         match = _RANGE.fullmatch(text)
         if match is None:
-            raise TemplateError(what, text)
+            raise TemplateError(expected, text)
         first = int(match.group(1))
         last = first if match.group(2) is None else int(match.group(2))
         if not low <= first <= last <= high:
-            raise TemplateError(f"{what}, {low} to {high}, the smaller end of a range first", text)
+            raise TemplateError(
+                f"{expected}, {low} to {high}, the smaller end of a range first", text
+            )
         return range(first, last + 1)
 
 
-def _piece(reader: _Reader) -> list[_Piece]:
+def _piece(reader: _ExpressionReader) -> list[_Piece]:
     name = reader.word("a column or a view")
-    if reader.peek() not in ("(", "[") and name in _PLACES:
-        return [_Piece(name, where=_PLACES[name])]
+    if reader.peek() not in ("(", "[") and name in _POSITIONS:
+        return [_Piece(name, where=_POSITIONS[name])]
     if reader.peek() != "(":
-        return _with_offsets(reader, [(name, Source(name), ())])
+        return _with_offsets(reader, [(name, StringSource(name), ())])
     reader.need("(")
     if name == "number":
         column = reader.word("the name of a column")
         reader.need(")")
-        terms = _with_offsets(reader, [(f"number({column})", Source(column), ())])
+        terms = _with_offsets(reader, [(f"number({column})", StringSource(column), ())])
         return [p._replace(number=True) for p in terms]
     if name == "lexicon":
         return _with_offsets(reader, [_lexicon(reader)])
     if name not in MAPS and name not in CUTS and name not in LISTS:
-        known = sorted([*MAPS, *CUTS, *LISTS, "lexicon", "number"])
-        raise TemplateError(f"one of {', '.join(known)}", name)
+        functions = sorted([*MAPS, *CUTS, *LISTS, "lexicon", "number"])
+        raise TemplateError(f"one of {', '.join(functions)}", name)
     inner, column, views = _inner(reader)
     choices = [
-        (f"{name}({inner}{shown})", Source(column), (*views, View(name, args)))
-        for shown, args in _arguments(reader, name)
+        (f"{name}({inner}{suffix})", StringSource(column), (*views, StringView(name, args)))
+        for suffix, args in _arguments(reader, name)
     ]
     reader.need(")")
     return _with_offsets(reader, choices)
 
 
-def _lexicon(reader: _Reader) -> tuple[str, Source, tuple[View, ...]]:
+def _lexicon(reader: _ExpressionReader) -> tuple[str, StringSource, tuple[StringView, ...]]:
     lexicon = reader.word("the name of a lexicon")
     inner, column, views = _inner(reader) if reader.accept(",") else (_WORD, _WORD, ())
     reader.need(")")
-    return f"lexicon({lexicon},{inner})", Source(column, lexicon, views), ()
+    return f"lexicon({lexicon},{inner})", StringSource(column, lexicon, views), ()
 
 
-def _inner(reader: _Reader, depth: int = 1) -> tuple[str, str, tuple[View, ...]]:
+def _inner(reader: _ExpressionReader, depth: int = 1) -> tuple[str, str, tuple[StringView, ...]]:
     """A column, or a view of one that gives exactly one string."""
     if depth > _MAX_DEPTH:
         raise TemplateError(f"at most {_MAX_DEPTH} views inside of each other", reader.rest()[:60])
@@ -206,19 +208,19 @@ def _inner(reader: _Reader, depth: int = 1) -> tuple[str, str, tuple[View, ...]]
         raise TemplateError(f"a column or one of {', '.join(MAPS)} inside of another view", name)
     inner, column, views = _inner(reader, depth + 1)
     reader.need(")")
-    return f"{name}({inner})", column, (*views, View(name))
+    return f"{name}({inner})", column, (*views, StringView(name))
 
 
-def _arguments(reader: _Reader, name: str) -> list[tuple[str, tuple[int | str, ...]]]:
+def _arguments(reader: _ExpressionReader, name: str) -> list[tuple[str, tuple[int | str, ...]]]:
     kind = ARGUMENTS.get(name)
     if kind is None:
         return [("", ())]
     reader.need(",")
     if kind == "class":
-        found = reader.word("the name of a class")
-        if found not in CLASSES:
-            raise TemplateError(f"one of the classes {', '.join(CLASSES)}", found)
-        return [(f",{found}", (found,))]
+        class_name = reader.word("the name of a class")
+        if class_name not in CLASSES:
+            raise TemplateError(f"one of the classes {', '.join(CLASSES)}", class_name)
+        return [(f",{class_name}", (class_name,))]
     sizes = reader.numbers(f"a length or a range of lengths in {name}()", 1, _MAX_SIZE)
     if kind == "size":
         return [(f",{n}", (n,)) for n in sizes]
@@ -227,7 +229,7 @@ def _arguments(reader: _Reader, name: str) -> list[tuple[str, tuple[int | str, .
 
 
 def _with_offsets(
-    reader: _Reader, choices: list[tuple[str, Source, tuple[View, ...]]]
+    reader: _ExpressionReader, choices: list[tuple[str, StringSource, tuple[StringView, ...]]]
 ) -> list[_Piece]:
     offsets = range(1)
     if reader.accept("["):
@@ -329,17 +331,17 @@ def _group(group: Any, source: str, lines: _Lines) -> list[Template]:
 def _check_all(templates: list[Template], source: str) -> None:
     if len(templates) > MAX_TEMPLATES:
         raise InputError(source, 0, f"at most {MAX_TEMPLATES} templates", str(len(templates)))
-    seen: dict[tuple[str, str], int] = {}
+    line_of: dict[tuple[str, str], int] = {}
     for template in templates:
         for on in (ON_LABELS, ON_EDGES) if template.on == ON_BOTH else (template.on,):
-            if (template.text, on) in seen:
+            if (template.text, on) in line_of:
                 raise InputError(
                     source,
                     template.line,
-                    f"every template once, and line {seen[template.text, on]} has this one too",
+                    f"every template once, and line {line_of[template.text, on]} has this one too",
                     template.text,
                 )
-            seen[template.text, on] = template.line
+            line_of[template.text, on] = template.line
 
 
 def _lexicons(
@@ -365,11 +367,11 @@ def _lexicons(
 
 
 def _known_keys(
-    table: Mapping[str, Any], known: tuple[str, ...], source: str, lines: _Lines, what: str
+    table: Mapping[str, Any], permitted: tuple[str, ...], source: str, lines: _Lines, section: str
 ) -> None:
     for key in table:
-        if key not in known:
-            raise InputError(source, lines.of_key(key), f"{', '.join(known)} in {what}", key)
+        if key not in permitted:
+            raise InputError(source, lines.of_key(key), f"{', '.join(permitted)} in {section}", key)
 
 
 class _Lines:
@@ -381,10 +383,10 @@ class _Lines:
     def of_text(self, text: str) -> int:
         """Line of the next string of this content, 0 if it was written in another way."""
         for quote in "\"'":
-            place = self._text.find(f"{quote}{text}{quote}", self._at)
-            if place >= 0:
-                self._at = place + len(text) + 2
-                return self._text.count("\n", 0, place) + 1
+            position = self._text.find(f"{quote}{text}{quote}", self._at)
+            if position >= 0:
+                self._at = position + len(text) + 2
+                return self._text.count("\n", 0, position) + 1
         return 0
 
     def of_key(self, key: str) -> int:
@@ -400,10 +402,10 @@ _MACRO = re.compile(
 )
 _MACRO_VIEWS = {
     "x": (),
-    "X": (View("lower"),),
-    "m": (View("match"),),
-    "M": (View("match-lower"),),
-    **dict.fromkeys("tT", (View("test"),)),
+    "X": (StringView("lower"),),
+    "m": (StringView("match"),),
+    "M": (StringView("match-lower"),),
+    **dict.fromkeys("tT", (StringView("test"),)),
 }
 _OTHER_MACRO = re.compile(r"%[A-Za-z]\S*")
 _LINE = re.compile(r"[UuBb*](\S*[:%]|\d*$)")
@@ -465,21 +467,21 @@ def template_of(line: str, source: str, number: int) -> Template:
         views = _MACRO_VIEWS[plain or tested]
         if pattern or tested:
             try:
-                views = (View(views[0].name, (pattern,)),)
+                views = (StringView(views[0].name, (pattern,)),)
                 seen("", views)
             except HopefearError as error:
                 raise InputError(source, number, "a pattern of Wapiti's", str(error)) from None
-        terms.append(Term(Source(int(column)), views, int(row)))
+        terms.append(Term(StringSource(int(column)), views, int(row)))
     pieces = tuple(_MACRO.split(line)[::6])
     for piece in pieces:
-        other = _OTHER_MACRO.search(piece)
-        if other is not None:
+        macro = _OTHER_MACRO.search(piece)
+        if macro is not None:
             raise InputError(
                 source,
                 number,
                 '%x[row,column], or Wapiti\'s %m[row,column,"pattern"] and %t (@ and * before rows '
                 "are not; use a TOML file with views)",
-                other.group(),
+                macro.group(),
             )
     return Template(line, pieces, tuple(terms), on=on, line=number)
 

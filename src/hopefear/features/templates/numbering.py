@@ -19,9 +19,9 @@ from hopefear.core.progress import stage
 from hopefear.features.templates.program import (
     ENTRIES,
     USED,
-    Born,
     Bound,
-    Plan,
+    FirstOccurrences,
+    KeyPlan,
     Program,
     Slots,
     fill_slots,
@@ -39,7 +39,7 @@ from hopefear.features.templates.string_features import seen
 _FIRST_ROOM = 1 << 12
 
 
-class Rows(NamedTuple):
+class AttributeIndices(NamedTuple):
     """Attributes of every token, as in ``Attributes``."""
 
     indptr: np.ndarray
@@ -47,16 +47,16 @@ class Rows(NamedTuple):
     values: np.ndarray
 
 
-class Numbered(NamedTuple):
-    """What one pass over the tokens finds."""
+class NumberedAttributes(NamedTuple):
+    """Attributes of the tokens, numbered in one epoch over them."""
 
     keys: np.ndarray  # uint64, by number
-    born: Born
+    born: FirstOccurrences
     fired: np.ndarray  # int64[templates], occurrences
-    rows: Rows
+    rows: AttributeIndices
 
 
-class Table:
+class AttributeTable:
     """Numbers by key: the place of the key in ``keys``, or its top ``bits`` bits.
 
     Parameters
@@ -74,7 +74,7 @@ class Table:
     def size(self) -> int:
         return 1 << self.bits if self.bits else len(self.keys)
 
-    def encode(self, bound: Bound, program: Program) -> Rows:
+    def encode(self, bound: Bound, program: Program) -> AttributeIndices:
         """Known attributes of every token."""
         plan = bound.plan(program)
         rows = _room_for(bound, program)
@@ -100,17 +100,17 @@ class Table:
         return fill_slots(slots, np.array(self.keys)) == len(self.keys), slots
 
 
-def number(bound: Bound, program: Program, keep_names: bool) -> Numbered:
+def number(bound: Bound, program: Program, keep_names: bool) -> NumberedAttributes:
     """Returns the attributes of a program, numbered in the order they come."""
-    growing = Growing(len(program.seeds), keep_names)
+    growing = GrowingAttributes(len(program.seeds), keep_names)
     if program.edges and not program.templates:
-        return Numbered(np.zeros(0, np.uint64), growing.born, growing.fired, no_rows())
+        return NumberedAttributes(np.zeros(0, np.uint64), growing.born, growing.fired, no_rows())
     with stage(f"features of {bound.ids.shape[1]:,} tokens"):
         rows = growing.encode(bound, program)
-    return Numbered(growing.table()[0], growing.born, growing.fired, rows)
+    return NumberedAttributes(growing.table()[0], growing.born, growing.fired, rows)
 
 
-class Growing:
+class GrowingAttributes:
     """A table of attributes that grows with the text.
 
     Parameters
@@ -129,10 +129,10 @@ class Growing:
         self._slots = np.zeros(0, np.uint64)
 
     @property
-    def born(self) -> Born:
-        return Born(*(a[: self.used] for a in self._born))
+    def born(self) -> FirstOccurrences:
+        return FirstOccurrences(*(a[: self.used] for a in self._born))
 
-    def encode(self, bound: Bound, program: Program) -> Rows:
+    def encode(self, bound: Bound, program: Program) -> AttributeIndices:
         """Numbers the attributes of a text, new ones behind those that are known."""
         plan = bound.plan(program)
         rows, work = _room_for(bound, program), new_work(plan.most)
@@ -157,10 +157,10 @@ class Growing:
 
     def _make_room(self) -> None:
         if self._keep_names:
-            self._born = Born(*(_longer(a, len(self._slots) // 2) for a in self._born))
+            self._born = FirstOccurrences(*(_longer(a, len(self._slots) // 2) for a in self._born))
 
 
-def cut_off(attributes: Numbered, min_count: int) -> Numbered:
+def cut_off(attributes: NumberedAttributes, min_count: int) -> NumberedAttributes:
     """Leave out the attributes that were seen fewer times."""
     if min_count == 1:
         return attributes
@@ -168,49 +168,55 @@ def cut_off(attributes: Numbered, min_count: int) -> Numbered:
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     used = renumber(new, *attributes.rows)
     born = (
-        Born(*(a[keep] for a in attributes.born)) if len(attributes.born.token) else attributes.born
+        FirstOccurrences(*(a[keep] for a in attributes.born))
+        if len(attributes.born.token)
+        else attributes.born
     )
     return attributes._replace(
         keys=attributes.keys[keep], born=born, rows=_cut(attributes.rows, used)
     )
 
 
-def hash_to(attributes: Numbered, bits: int) -> tuple[Rows, np.ndarray, float]:
+def hash_to(
+    attributes: NumberedAttributes, bits: int
+) -> tuple[AttributeIndices, np.ndarray, float]:
     """Rows with hashed numbers, the number of each key, and the share of keys that share one."""
     columns = (attributes.keys >> np.uint64(64 - bits)).astype(np.int32)
     rows = attributes.rows._replace(indices=columns[attributes.rows.indices])
     ordered = np.sort(columns)
-    same = ordered[1:] == ordered[:-1]
+    is_repeated = ordered[1:] == ordered[:-1]
     shared = np.zeros(len(ordered), bool)
-    shared[1:] |= same
-    shared[:-1] |= same
+    shared[1:] |= is_repeated
+    shared[:-1] |= is_repeated
     return rows, columns, float(shared.mean()) if len(shared) else 0.0
 
 
-def no_rows() -> Rows:
+def no_rows() -> AttributeIndices:
     """Rows where no template could fire."""
-    return Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+    return AttributeIndices(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
-def _room_for(bound: Bound, program: Program) -> Rows:
+def _room_for(bound: Bound, program: Program) -> AttributeIndices:
     room = int(bound.room(program).sum())
-    return Rows(
+    return AttributeIndices(
         np.zeros(bound.ids.shape[1] + 1, np.int64),
         np.empty(room, np.int32),
         np.empty(room if (program.number >= 0).any() else 0, np.float32),
     )
 
 
-def _cut(rows: Rows, used: int) -> Rows:
-    return Rows(rows.indptr, rows.indices[:used], rows.values[:used])
+def _cut(rows: AttributeIndices, used: int) -> AttributeIndices:
+    return AttributeIndices(rows.indptr, rows.indices[:used], rows.values[:used])
 
 
 def _slots_for(entries: int) -> np.ndarray:
     return np.zeros(2 << max(4, (4 * entries // 3).bit_length()), np.uint64)
 
 
-def _born(room: int) -> Born:
-    return Born(np.zeros(room, np.int64), np.zeros(room, np.uint16), np.zeros(room, np.int32))
+def _born(room: int) -> FirstOccurrences:
+    return FirstOccurrences(
+        np.zeros(room, np.int64), np.zeros(room, np.uint16), np.zeros(room, np.int32)
+    )
 
 
 def _longer(array: np.ndarray, room: int) -> np.ndarray:
@@ -219,7 +225,7 @@ def _longer(array: np.ndarray, room: int) -> np.ndarray:
     return longer
 
 
-class Names(NamedTuple):
+class AttributeNames(NamedTuple):
     """Attribute i is template ``template[i]`` on ``parts[ptr[i]:ptr[i + 1]]``.
 
     Parts are numbers of strings in the order of the kernel's terms, negative for padding; where a
@@ -228,19 +234,19 @@ class Names(NamedTuple):
 
     template: np.ndarray  # uint16[attributes]
     parts: np.ndarray  # int32
-    ptr: np.ndarray  # int64[attributes + 1]
+    offsets: np.ndarray  # int64[attributes + 1]
 
     @classmethod
-    def of(cls, program: Program, template: np.ndarray, parts: np.ndarray) -> Names:
+    def of(cls, program: Program, template: np.ndarray, parts: np.ndarray) -> AttributeNames:
         """Names with their pointers, which the templates determine."""
         return cls(template, parts, _pointers(program, template))
 
-    def take(self, which: np.ndarray) -> Names:
+    def take(self, indices: np.ndarray) -> AttributeNames:
         """The names of these attributes."""
-        sizes = np.diff(self.ptr)[which]
-        ptr = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.arange(ptr[-1]) + np.repeat(self.ptr[which] - ptr[:-1], sizes)
-        return Names(self.template[which], self.parts[places], ptr)
+        sizes = np.diff(self.offsets)[indices]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        selected = np.arange(offsets[-1]) + np.repeat(self.offsets[indices] - offsets[:-1], sizes)
+        return AttributeNames(self.template[indices], self.parts[selected], offsets)
 
 
 def part_sizes(program: Program) -> np.ndarray:
@@ -249,9 +255,9 @@ def part_sizes(program: Program) -> np.ndarray:
 
 
 def _pointers(program: Program, template: np.ndarray) -> np.ndarray:
-    ptr = np.empty(len(template) + 1, np.int64)
-    _add_up(template, part_sizes(program), ptr)
-    return ptr
+    offsets = np.empty(len(template) + 1, np.int64)
+    _add_up(template, part_sizes(program), offsets)
+    return offsets
 
 
 class Recorder:
@@ -276,16 +282,24 @@ class Recorder:
             if source.lexicon:
                 self._new[self._base[row] : self._base[row + 1]] = np.arange(sizes[row])
 
-    def names(self, program: Program, plan: Plan, born: Born) -> Names:
+    def names(self, program: Program, plan: KeyPlan, born: FirstOccurrences) -> AttributeNames:
         """Returns names of attributes that were first met at these places, in rising order."""
         sizes, n = part_sizes(program), len(born.template)
-        ptr = np.empty(n + 1, np.int64)
-        _add_up(born.template, sizes, ptr)
-        parts = np.empty(int(ptr[-1]), np.int32)
+        offsets = np.empty(n + 1, np.int64)
+        _add_up(born.template, sizes, offsets)
+        parts = np.empty(int(offsets[-1]), np.int32)
         _record(
-            plan, born, program.several, ptr, parts, self._base, self._new, self._old, self._used
+            plan,
+            born,
+            program.several,
+            offsets,
+            parts,
+            self._base,
+            self._new,
+            self._old,
+            self._used,
         )
-        return Names(born.template, parts, ptr)
+        return AttributeNames(born.template, parts, offsets)
 
     @property
     def vocabularies(self) -> dict[str, Strings]:
@@ -299,45 +313,47 @@ class Recorder:
         return texts
 
 
-def _packed(strings: Sequence[str], which: np.ndarray) -> Strings:
+def _packed(strings: Sequence[str], indices: np.ndarray) -> Strings:
     """The strings of these numbers; mostly they are all there are, in their order."""
-    if isinstance(strings, Texts) and np.array_equal(which, np.arange(len(strings))):
+    if isinstance(strings, Texts) and np.array_equal(indices, np.arange(len(strings))):
         return strings.packed
-    return Strings.pack([strings[i] for i in which.tolist()])
+    return Strings.pack([strings[i] for i in indices.tolist()])
 
 
 def strings_of(
-    slots: Slots, program: Program, names: Names, strings: Mapping[str, Strings], i: int
+    slots: Slots, program: Program, names: AttributeNames, strings: Mapping[str, Strings], i: int
 ) -> tuple[Template, list[str]]:
     """The template of attribute i, and the string of each of its terms."""
     t = int(names.template[i])
     template, order = program.templates[t], program.terms[t]
-    codes = names.parts[names.ptr[i] : names.ptr[i + 1]].tolist()
-    which = codes.pop() if program.several[t] else 0
-    shown = [""] * len(order)
-    for rank, place in enumerate(order):
-        term, code = template.terms[place], codes[rank]
+    codes = names.parts[names.offsets[i] : names.offsets[i + 1]].tolist()
+    value_index = codes.pop() if program.several[t] else 0
+    texts = [""] * len(order)
+    for rank, position in enumerate(order):
+        term, code = template.terms[position], codes[rank]
         if code < 0:
-            shown[place] = padding_name(code, slots.depth)
+            texts[position] = padding_name(code, slots.depth)
             continue
         source = term.source
         text = POSITIONS[code] if source.lexicon else strings[source.needs()].get(code)
         values = seen(text, term.views)
-        shown[place] = values[which if rank == len(order) - 1 and program.several[t] else 0]
-    return template, shown
+        texts[position] = values[
+            value_index if rank == len(order) - 1 and program.several[t] else 0
+        ]
+    return template, texts
 
 
 def name_of(
-    slots: Slots, program: Program, names: Names, strings: Mapping[str, Strings], i: int
+    slots: Slots, program: Program, names: AttributeNames, strings: Mapping[str, Strings], i: int
 ) -> str:
     """Name of attribute i: ``word[-1]|word[0]=the|cat``."""
-    template, shown = strings_of(slots, program, names, strings, i)
+    template, texts = strings_of(slots, program, names, strings, i)
     return "".join(
-        a + b for a, b in zip(template.pieces, [*shown, ""][: len(template.pieces)], strict=True)
+        a + b for a, b in zip(template.pieces, [*texts, ""][: len(template.pieces)], strict=True)
     )
 
 
-def keys_of(bound: Bound, program: Program, names: Names) -> np.ndarray | None:
+def keys_of(bound: Bound, program: Program, names: AttributeNames) -> np.ndarray | None:
     """Keys of attributes, or None if a part is none of its column's strings or values."""
     keys = np.zeros(len(names.template), np.uint64)
     sizes = np.append(bound.base[1:], len(bound.value_ptr)) - bound.base - 1
@@ -347,7 +363,7 @@ def keys_of(bound: Bound, program: Program, names: Names) -> np.ndarray | None:
             program.several,
             sizes,
             names.template,
-            names.ptr,
+            names.offsets,
             names.parts,
             keys,
         )
@@ -355,18 +371,18 @@ def keys_of(bound: Bound, program: Program, names: Names) -> np.ndarray | None:
 
 
 @kernel(refcount=False)
-def _add_up(template, sizes, ptr):
-    """Where the parts of each attribute begin, from the sizes of templates."""
-    ptr[0] = 0
+def _add_up(template, sizes, offsets):
+    """Computes the offsets of the parts of each attribute from the sizes of templates."""
+    offsets[0] = 0
     for i in range(len(template)):
-        ptr[i + 1] = ptr[i] + sizes[template[i]]
+        offsets[i + 1] = offsets[i] + sizes[template[i]]
 
 
 @kernel(refcount=False)
-def _record(plan, born, several, ptr, parts, base, new, old, used):
+def _record(plan, born, several, offsets, parts, base, new, old, used):
     sentence = 0
     for i in range(len(born.token)):
-        k, t, place = born.token[i], np.int64(born.template[i]), ptr[i]
+        k, t, position = born.token[i], np.int64(born.template[i]), offsets[i]
         while k >= plan.starts[sentence + 1]:
             sentence += 1
         begin, end = plan.starts[sentence], plan.starts[sentence + 1]
@@ -385,25 +401,25 @@ def _record(plan, born, several, ptr, parts, base, new, old, used):
                     new[base[source] + string] = code
                     old[base[source] + code] = string
                     used[source] += 1
-            parts[place] = code
-            place += 1
+            parts[position] = code
+            position += 1
         if several[t]:
-            parts[place] = born.which[i]
+            parts[position] = born.which[i]
 
 
 @kernel
-def _keys(plan, several, sizes, template, ptr, parts, keys):
+def _keys(plan, several, sizes, template, offsets, parts, keys):
     for i in range(len(template)):
-        t, place = np.int64(template[i]), ptr[i]
+        t, position = np.int64(template[i]), offsets[i]
         h = plan.seeds[t]
         for j in range(plan.ptr[t], plan.ptr[t + 1]):
-            code = np.int64(parts[place])
-            place += 1
-            which = np.int64(0)
+            code = np.int64(parts[position])
+            position += 1
+            value_index = np.int64(0)
             if several[t] and j == plan.ptr[t + 1] - 1:
-                which = np.int64(parts[place])
+                value_index = np.int64(parts[position])
             if code < 0:
-                if not plan.padding or code < -2 * plan.depth or which != 0:
+                if not plan.padding or code < -2 * plan.depth or value_index != 0:
                     return False
                 h = mix(h, plan.hashes[plan.pad - code - 1])
                 continue
@@ -411,8 +427,8 @@ def _keys(plan, several, sizes, template, ptr, parts, keys):
             if code >= sizes[slot]:
                 return False
             row = plan.base[slot] + code
-            if which < 0 or plan.value_ptr[row] + which >= plan.value_ptr[row + 1]:
+            if value_index < 0 or plan.value_ptr[row] + value_index >= plan.value_ptr[row + 1]:
                 return False
-            h = mix(h, plan.hashes[plan.value_ptr[row] + which])
+            h = mix(h, plan.hashes[plan.value_ptr[row] + value_index])
         keys[i] = h if h != np.uint64(0) else np.uint64(1)
     return True

@@ -23,7 +23,7 @@ from hopefear.features.templates.spec import (
     ON_EDGES,
     POSITIONS,
     Lexicon,
-    Source,
+    StringSource,
     Template,
     Templates,
     Term,
@@ -34,7 +34,7 @@ BLOCK = 512  # keys made ahead; more than fits the first-level cache would be fe
 SENTENCE, TOKEN, ENTRIES, USED = 0, 1, 2, 3  # positions in Work.state
 
 
-class Plan(NamedTuple):
+class KeyPlan(NamedTuple):
     """Templates in the numbers of one file: slots are views of its columns.
 
     Template t has the terms ``ptr[t]:ptr[t + 1]``, the one that may have several values last.
@@ -77,17 +77,17 @@ class Work(NamedTuple):
     state: np.ndarray  # int64[4]
 
 
-class Born(NamedTuple):
-    """Where each attribute was met first; empty if nobody will ask for names."""
+class FirstOccurrences(NamedTuple):
+    """First occurrence of each attribute; empty where names are not kept."""
 
     token: np.ndarray  # int64
     template: np.ndarray  # uint16
     which: np.ndarray  # int32
 
 
-def new_work(most: int) -> Work:
+def new_work(max_keys: int) -> Work:
     """Room for a block."""
-    room = BLOCK + most
+    room = BLOCK + max_keys
     return Work(
         np.zeros(room, np.uint64),
         np.zeros(room, np.int64),
@@ -167,27 +167,27 @@ def not_empty(h):
 def _keys_at(plan, work, n, k, begin, end):
     """Put the keys of token k behind the first n of a block; how many there are then."""
     for t in range(len(plan.seeds)):
-        more, value = keys_of_template(plan, t, k, begin, end, work.keys, n)
-        for p in range(n, more):
+        n_keys, value = keys_of_template(plan, t, k, begin, end, work.keys, n)
+        for p in range(n, n_keys):
             work.template[p] = t
             work.which[p] = p - n
             work.amount[p] = value
-        n = more
+        n = n_keys
     return n
 
 
 @helper(inline=True)
 def _fill_block(plan, work, slots, sentence, k):
-    """Keys of the tokens from k on, as many as fit; token and sentence behind them."""
+    """Fills a block with keys of tokens from ``k`` on; returns count, sentence and next token."""
     n, size, tokens = 0, 0, plan.ids.shape[1]
     while k < tokens and n + plan.most <= len(work.keys) and size < BLOCK:
         while k >= plan.starts[sentence + 1]:
             sentence += 1
-        more = _keys_at(plan, work, n, k, plan.starts[sentence], plan.starts[sentence + 1])
+        n_keys = _keys_at(plan, work, n, k, plan.starts[sentence], plan.starts[sentence + 1])
         if len(slots) > 0:
-            for p in range(n, more):
+            for p in range(n, n_keys):
                 prefetch(slots, slot_of(slots, work.keys[p]))
-        n = more
+        n = n_keys
         k += 1
         size += 1
         work.bound[size] = n
@@ -260,21 +260,21 @@ def _find(slots, key):
 @kernel(refcount=False)
 def move_slots(old, new):
     """Put the content of a table into a larger, empty one."""
-    for place in range(0, len(old), 2):
-        if old[place] != 0:
-            slot = pair_slot(new, old[place], old[place])
-            new[slot] = old[place]
-            new[slot + 1] = old[place + 1]
+    for k in range(0, len(old), 2):
+        if old[k] != 0:
+            slot = pair_slot(new, old[k], old[k])
+            new[slot] = old[k]
+            new[slot + 1] = old[k + 1]
 
 
 @kernel(refcount=False)
 def read_slots(slots, keys, counts):
     """Key and count of every number in a table."""
-    for place in range(0, len(slots), 2):
-        if slots[place] != 0:
-            number = np.int64(slots[place + 1] & np.uint64(0xFFFFFFFF))
-            keys[number] = slots[place]
-            counts[number] = np.int64(slots[place + 1] >> np.uint64(32))
+    for k in range(0, len(slots), 2):
+        if slots[k] != 0:
+            number = np.int64(slots[k + 1] & np.uint64(0xFFFFFFFF))
+            keys[number] = slots[k]
+            counts[number] = np.int64(slots[k + 1] >> np.uint64(32))
 
 
 @kernel(refcount=False)
@@ -401,10 +401,10 @@ class Slots:
         return self._bound(tables, numbers, np.zeros(1, np.int64), ids)
 
     def row_of(self, slot: int) -> int:
-        """Which of the sources a slot looks at."""
+        """Returns the index of the source that a slot reads."""
         return int(self._rows[slot])
 
-    def strings_of(self, source: Source, strings: dict[str, Sequence[str]]) -> Sequence[str]:
+    def strings_of(self, source: StringSource, strings: dict[str, Sequence[str]]) -> Sequence[str]:
         """Distinct strings of a source, given those of the columns."""
         return POSITIONS if source.lexicon else strings[source.needs()]
 
@@ -412,10 +412,10 @@ class Slots:
         with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
             return [self._types(source, types).values(views) for source, views in self.views]
 
-    def _types(self, source: Source, types: dict[str, Types]) -> Types:
+    def _types(self, source: StringSource, types: dict[str, Types]) -> Types:
         return Types(POSITIONS) if source.lexicon else types[source.needs()]
 
-    def _lexicon(self, source: Source) -> Lexicon:
+    def _lexicon(self, source: StringSource) -> Lexicon:
         def view(word: str) -> str | None:
             return seen(word, source.views)[0]
 
@@ -424,12 +424,12 @@ class Slots:
     def _bound(
         self, tables: list[Any], numbers: list[np.ndarray], starts: np.ndarray, ids: np.ndarray
     ) -> Bound:
-        base, value_ptr, places, rows = [], [], 0, 0
+        base, value_ptr, n_values, rows = [], [], 0, 0
         for table in tables:
             base.append(rows)
-            value_ptr.append(table.ptr + places)
+            value_ptr.append(table.ptr + n_values)
             rows += len(table.ptr)
-            places += len(table.hashes)
+            n_values += len(table.hashes)
         return Bound(
             self._rows,
             np.array(base, np.int64),
@@ -440,7 +440,7 @@ class Slots:
             np.concatenate([np.zeros(0, np.float32), *numbers]),
             starts,
             ids,
-            places,
+            n_values,
             self.depth,
             self.templates.padding,
         )
@@ -462,28 +462,28 @@ class Bound(NamedTuple):
     depth: int
     padding: bool
 
-    def plan(self, program: Program) -> Plan:
-        """What a kernel needs to make the keys of a program."""
-        most = len(program.seeds)
+    def plan(self, program: Program) -> KeyPlan:
+        """Returns the arrays that a kernel reads to make the keys of a program."""
+        max_keys = len(program.seeds)
         for t in np.flatnonzero(program.several).tolist():  # one more where there is padding
-            most += int(self._sizes(program.slot[program.ptr[t + 1] - 1]).max(initial=0))
-        values: tuple[Any, ...] = (*program[3:10], *self, program.edges, most)
-        return Plan(*values)
+            max_keys += int(self._sizes(program.slot[program.ptr[t + 1] - 1]).max(initial=0))
+        values: tuple[Any, ...] = (*program[3:10], *self, program.edges, max_keys)
+        return KeyPlan(*values)
 
     def room(self, program: Program) -> np.ndarray:
         """Entries that each template of a program makes, at most."""
         tokens, entries = self.ids.shape[1], dict[int, int]()
-        room = np.full(len(program.seeds), tokens)
+        capacity = np.full(len(program.seeds), tokens)
         if not tokens:
-            return room
+            return capacity
         for t in np.flatnonzero(program.several).tolist():
             last = program.ptr[t + 1] - 1
             slot = int(program.slot[last])
             if slot not in entries:  # where there is no string, -1, any number will do
                 entries[slot] = int(self._sizes(slot)[self.ids[self.source[slot]]].sum())
             # Outside the sentence, padding counts as one more.
-            room[t] = entries[slot] + abs(int(program.offset[last])) * len(self.starts)
-        return room
+            capacity[t] = entries[slot] + abs(int(program.offset[last])) * len(self.starts)
+        return capacity
 
     def kinds(self, program: Program) -> np.ndarray:
         """Attributes that each template of a program could make, as float64."""
@@ -504,21 +504,21 @@ def _check_columns(sentences: Any, names: Sequence[str]) -> None:
     if starts.ndim != 1 or not starts.size or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
         raise HopefearError(f"{sentences.source}: starts must rise from 0")
     for name in names:
-        ids, known = sentences.columns[name].ids, len(sentences.columns[name].strings)
+        ids, n_strings = sentences.columns[name].ids, len(sentences.columns[name].strings)
         if ids.shape != (int(starts[-1]),):
             raise HopefearError(
                 f"{sentences.source}: the column {name!r} has {ids.size} rows for "
                 f"{int(starts[-1])} tokens"
             )
-        if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= known):
+        if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= n_strings):
             raise HopefearError(
-                f"{sentences.source}: the column {name!r} has {known} strings, and its ids go "
+                f"{sentences.source}: the column {name!r} has {n_strings} strings, and its ids go "
                 f"from {int(ids.min())} to {int(ids.max())}"
             )
 
 
 def padding_name(code: int, depth: int) -> str:
-    """What stands outside of the sentence: codes -1 to -depth before it, further ones behind.
+    """Returns the padding token of a code: -1 to -depth before the sentence, further ones after it.
 
     >>> padding_name(-2, 3), padding_name(-4, 3)
     ('_B-2', '_B+1')
@@ -543,9 +543,9 @@ def _numbers(sentences: Any, name: str) -> np.ndarray:
         values = numbers.astype(np.float32)
     bad = ~np.isfinite(values)
     if bad.any():
-        places = np.flatnonzero(bad[column.ids])
-        if places.size:
-            k = int(places[0])
+        positions = np.flatnonzero(bad[column.ids])
+        if positions.size:
+            k = int(positions[0])
             raise InputError(
                 sentences.source,
                 sentences.place(k),

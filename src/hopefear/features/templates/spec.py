@@ -1,4 +1,4 @@
-"""What a set of templates says, before any data is seen; lists of words and phrases it names."""
+"""Sets of templates before any data is read, and the lexicons that they name."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ MAX_OFFSET = 1000
 MAX_TEMPLATES = 60_000  # an attribute keeps its template in 16 bits
 
 
-class View(NamedTuple):
+class StringView(NamedTuple):
     """A function of one string, by name, with its arguments: ``suffix`` with ``(3,)``."""
 
     name: str
     args: tuple[int | str, ...] = ()
 
 
-class Source(NamedTuple):
-    """Where the strings of a term come from: a column, or the matches of a lexicon in one.
+class StringSource(NamedTuple):
+    """Source of a term's strings: a column, or the matches of a lexicon in one.
 
     A number instead of a name is a place in the file, which CRF++ templates use.
     """
 
     column: str | int
     lexicon: str = ""
-    views: tuple[View, ...] = ()  # applied to the column before the lexicon is asked
+    views: tuple[StringView, ...] = ()  # applied to the column before the lexicon is asked
 
     def needs(self) -> str:
         """Name of the column, of a source whose places were resolved."""
@@ -46,8 +46,8 @@ class Source(NamedTuple):
 class Term(NamedTuple):
     """One piece of a template: a source, seen through views, some tokens away."""
 
-    source: Source
-    views: tuple[View, ...] = ()
+    source: StringSource
+    views: tuple[StringView, ...] = ()
     offset: int = 0
 
 
@@ -163,13 +163,13 @@ def _check_column(
     if isinstance(column, int):
         if column < len(columns):
             return
-        asked = f"column {column} (counted from 0)"
+        requested = f"column {column} (counted from 0)"
     elif column in columns:
         return
     else:
-        asked = f"the column {column!r}"
+        requested = f"the column {column!r}"
     raise HopefearError(
-        f"{templates.place(template)} needs {asked}, but the data has the columns "
+        f"{templates.place(template)} needs {requested}, but the data has the columns "
         f"{', '.join(columns) or 'none'}; correct the template, or name the columns of the data"
     )
 
@@ -247,7 +247,7 @@ class Lexicon:
         self._trie = Trie(table[:, 0].copy(), table[:, 1].copy(), np.array(ends))
 
     def match(self, starts: np.ndarray, strings: Sequence[str], ids: np.ndarray) -> np.ndarray:
-        """For every token 0 where an entry begins, 1 where it goes on, -1 elsewhere.
+        """Returns, for every token, 0 at the start of an entry, 1 inside of one, -1 elsewhere.
 
         ``strings`` are the distinct strings of the tokens as the entries' view leaves them.
         """
@@ -256,14 +256,14 @@ class Lexicon:
         return _match(np.array(starts, np.int64), words, self._trie)
 
 
-def read_lexicon(path: Path, shown: str) -> tuple[str, ...]:
+def read_lexicon(path: Path, name: str) -> tuple[str, ...]:
     """Entries of a file, one on each line; empty lines do not count.
 
     Parameters
     ----------
     path : Path
         The file.
-    shown : str
+    name : str
         Template file that names it, for messages.
     """
     try:
@@ -271,7 +271,7 @@ def read_lexicon(path: Path, shown: str) -> tuple[str, ...]:
             raw = read_small(file, path, _MAX_LEXICON_BYTES)
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         reason = getattr(error, "strerror", None) or error
-        raise InputError(shown, 0, f"a readable lexicon ({reason})", str(path)) from None
+        raise InputError(name, 0, f"a readable lexicon ({reason})", str(path)) from None
     entries = []
     for number, row in enumerate(raw.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         try:
@@ -287,21 +287,21 @@ def read_lexicon(path: Path, shown: str) -> tuple[str, ...]:
 
 @kernel
 def _match(starts, words, trie):
-    marks = np.full(len(words), -1, np.int32)
+    matches = np.full(len(words), -1, np.int32)
     for i in range(len(starts) - 1):
         k = starts[i]
         while k < starts[i + 1]:
             node, p, size = 0, k, 0
             while p < starts[i + 1] and words[p] >= 0:
                 key = np.int64(node) << 32 | words[p]
-                place = np.searchsorted(trie.edges, key)
-                if place == len(trie.edges) or trie.edges[place] != key:
+                edge = np.searchsorted(trie.edges, key)
+                if edge == len(trie.edges) or trie.edges[edge] != key:
                     break
-                node = trie.target[place]
+                node = trie.target[edge]
                 p += 1
                 if trie.ends[node]:
                     size = p - k
             for q in range(size):
-                marks[k + q] = 0 if q == 0 else 1
+                matches[k + q] = 0 if q == 0 else 1
             k += max(size, 1)
-    return marks
+    return matches

@@ -1,4 +1,4 @@
-"""Templates over text that comes in pieces: numbers grow, and the map is that of the whole text."""
+"""Templates over text in chunks: numbers grow, and the final map is that of all chunks."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from hopefear.features.attributes import Attributes
 from hopefear.features.ngrams import MAX_NAMES
 from hopefear.features.templates.loading import load_templates
 from hopefear.features.templates.numbering import (
-    Growing,
-    Names,
-    Numbered,
-    Rows,
-    Table,
+    AttributeIndices,
+    AttributeNames,
+    AttributeTable,
+    GrowingAttributes,
+    NumberedAttributes,
     _pointers,
     _record,
     hash_to,
     no_rows,
     part_sizes,
 )
-from hopefear.features.templates.program import Born, Bound, Program, Slots
+from hopefear.features.templates.program import Bound, FirstOccurrences, Program, Slots
 from hopefear.features.templates.spec import ON_EDGES, ON_LABELS, POSITIONS, Templates
 from hopefear.features.templates.template_map import TemplateFeatures, check_options
 
@@ -67,7 +67,7 @@ class StreamedTemplates:
         keep_names: bool = True,
     ) -> None:
         check_options(min_count, hash_bits)
-        self._given = load_templates(templates) if isinstance(templates, str) else templates
+        self._unbound = load_templates(templates) if isinstance(templates, str) else templates
         self._min_count, self._bits, self._keep_names = min_count, hash_bits or 0, keep_names
         self._templates: Templates | None = None
         self._source = "the text"
@@ -80,7 +80,7 @@ class StreamedTemplates:
     def encode(self, sentences: Any) -> Attributes:
         """Attributes of some more sentences; numbers are not final until :meth:`finish`."""
         if self._templates is None:
-            self._templates = self._given.for_columns(sentences.columns)
+            self._templates = self._unbound.for_columns(sentences.columns)
             self._slots = Slots(self._templates)
             self._source = sentences.source
             # By column, the number of every string that has come.
@@ -98,7 +98,7 @@ class StreamedTemplates:
         return Attributes(*rows[0], *rows[1])
 
     def _numbers(self, sentences: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Where each source's strings begin, and the number of each in all of the text."""
+        """Returns the offset of each source's strings, and their numbers in the whole text."""
         by_column = {}
         for column, codes in self._codes.items():
             strings = sentences.columns[column].strings
@@ -122,7 +122,7 @@ class StreamedTemplates:
         """
         if self._templates is None:
             raise HopefearError("there is no text to take attributes from")
-        tables, moved, names = [], [], list[Names]()
+        tables, moved, names = [], [], list[AttributeNames]()
         order: np.ndarray | None = None  # of hashed attributes, those with names by their numbers
         collisions, named = 0.0, None
         for part in self._parts:
@@ -135,15 +135,19 @@ class StreamedTemplates:
             if self._keep_names:
                 names.append(part.names(keep))
             if self._bits and not part.program.edges:
-                empty = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
-                nobody = Born(*(np.zeros(0, t) for t in (np.int64, np.uint16, np.int32)))
-                numbered = Numbered(keys, nobody, counts, empty)
+                empty = AttributeIndices(
+                    np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+                )
+                unnamed = FirstOccurrences(
+                    *(np.zeros(0, t) for t in (np.int64, np.uint16, np.int32))
+                )
+                numbered = NumberedAttributes(keys, unnamed, counts, empty)
                 _, new, collisions = hash_to(numbered, self._bits)
                 if self._keep_names:
                     columns = new[part.first()]
                     order = np.argsort(columns)
                     named = columns[order]
-            tables.append(Table(keys, 0 if part.program.edges else self._bits))
+            tables.append(AttributeTable(keys, 0 if part.program.edges else self._bits))
             moved.append(new)
         vocabularies, final = None, None
         if self._keep_names:
@@ -154,8 +158,8 @@ class StreamedTemplates:
         return features, None if moved[0] is moved[1] is None else (moved[0], moved[1])
 
     def _renumbered(
-        self, names: list[Names], order: np.ndarray | None
-    ) -> tuple[dict[str, Strings], tuple[Names, Names]]:
+        self, names: list[AttributeNames], order: np.ndarray | None
+    ) -> tuple[dict[str, Strings], tuple[AttributeNames, AttributeNames]]:
         """Vocabularies of what names use, in the order of first use, and names in their numbers."""
         owners = [
             _owners(part.program, called.template, self._slots)
@@ -180,7 +184,7 @@ class StreamedTemplates:
                 part[at] = new[part[at]]
             texts[source.needs()] = Strings.pack([strings[i] for i in old.tolist()])
         final = [
-            Names(called.template, part, called.ptr)
+            AttributeNames(called.template, part, called.offsets)
             for called, part in zip(names, parts, strict=True)
         ]
         return texts, (final[0] if order is None else final[0].take(order), final[1])
@@ -192,15 +196,15 @@ class _Part:
     def __init__(self, program: Program, keep_names: bool, bits: int) -> None:
         self.program = program
         self._keep_names, self._bits = keep_names, 0 if program.edges else bits
-        self.growing = Growing(len(program.seeds), keep_names)
+        self.growing = GrowingAttributes(len(program.seeds), keep_names)
         self._template: list[np.ndarray] = []
         self._parts: list[np.ndarray] = []
         # Of hashed attributes, those that came first on their number have names.
         self._first: list[np.ndarray] = []
-        self._taken = np.zeros(1 << self._bits if self._bits else 0, bool)
+        self._is_taken = np.zeros(1 << self._bits if self._bits else 0, bool)
         self._n_named = 0
 
-    def encode(self, bound: Bound, base: np.ndarray, numbers: np.ndarray) -> Rows:
+    def encode(self, bound: Bound, base: np.ndarray, numbers: np.ndarray) -> AttributeIndices:
         before = self.growing.used
         rows = self.growing.encode(bound, self.program)
         if self._keep_names and self.growing.used > before:
@@ -214,12 +218,12 @@ class _Part:
             keys, _ = self.growing.table()
             columns = (keys[before:] >> np.uint64(64 - self._bits)).astype(np.int64)
             _, first = np.unique(columns, return_index=True)
-            first = np.sort(first[~self._taken[columns[first]]])[: MAX_NAMES - self._n_named]
-            self._taken[columns] = True
+            first = np.sort(first[~self._is_taken[columns[first]]])[: MAX_NAMES - self._n_named]
+            self._is_taken[columns] = True
             self._n_named += len(first)
             new = new[first]
             self._first.append(new)
-        born = Born(*(a[new] for a in self.growing.born))
+        born = FirstOccurrences(*(a[new] for a in self.growing.born))
         ptr = _pointers(self.program, born.template)
         parts = np.zeros(int(ptr[-1]), np.int32)
         nothing = np.zeros(1, np.int32), np.zeros(len(base), np.int64)
@@ -231,11 +235,11 @@ class _Part:
         """Of hashed attributes, those that have names."""
         return np.concatenate([np.zeros(0, np.int64), *self._first])
 
-    def names(self, keep: np.ndarray) -> Names:
+    def names(self, keep: np.ndarray) -> AttributeNames:
         """Names of the attributes that are kept, in the numbers of all strings."""
         template = np.concatenate([np.zeros(0, np.uint16), *self._template])
         parts = np.concatenate([np.zeros(0, np.int32), *self._parts])
-        names = Names.of(self.program, template, parts)
+        names = AttributeNames.of(self.program, template, parts)
         return names if self._bits or keep.all() else names.take(np.flatnonzero(keep))
 
     def check_fired(self, templates: Templates, source: str) -> None:
@@ -255,8 +259,8 @@ def _owners(program: Program, template: np.ndarray, slots: Slots) -> np.ndarray:
     rows = []
     for t in range(len(program.templates)):
         terms = program.slot[program.ptr[t] : program.ptr[t + 1]]
-        own = [slots.row_of(int(slot)) for slot in terms]
-        rows.append(np.array([*own, -1] if program.several[t] else own, np.int32))
+        term_rows = [slots.row_of(int(slot)) for slot in terms]
+        rows.append(np.array([*term_rows, -1] if program.several[t] else term_rows, np.int32))
     flat = np.concatenate([np.zeros(0, np.int32), *rows])
     begins = np.cumsum([0, *sizes.tolist()])[:-1]
     counts = sizes[template]

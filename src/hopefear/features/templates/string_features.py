@@ -1,4 +1,4 @@
-"""What templates see of a string: affixes, shapes, classes, substrings, and their hashes.
+"""Functions of strings for templates: affixes, shapes, classes, substrings, and their hashes.
 
 A view is a function of one string and nothing else, so it is worked out once for every distinct
 string of a column, never for every token. A part of an attribute is known by a 64-bit hash of its
@@ -20,7 +20,7 @@ from hopefear.core.arrays import Texts, gathered
 from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import mix
 from hopefear.errors import HopefearError
-from hopefear.features.templates.spec import View
+from hopefear.features.templates.spec import StringView
 
 _RUNS = re.compile(r"(.)\1+", re.DOTALL)
 _GREEK_NAMES = (
@@ -156,8 +156,8 @@ def classes(text: str) -> tuple[str, ...]:
     ('initial-capital', 'has-capital', 'inner-capital', 'has-digit')
     """
     names = _classes_of_shape(text.translate(_SHAPES))
-    more = tuple(name for name in TEXT_CLASSES if _PATTERNS[name].fullmatch(text))
-    return names + more if more else names
+    found_classes = tuple(name for name in TEXT_CLASSES if _PATTERNS[name].fullmatch(text))
+    return names + found_classes if found_classes else names
 
 
 def all_classes(strings: Sequence[str]) -> list[tuple[str, ...]]:
@@ -186,8 +186,8 @@ def _could_be_more(text: str, low: str) -> bool:
 @functools.lru_cache(1 << 14)
 def is_class(text: str, name: str) -> tuple[str, ...]:
     """``yes`` if the string belongs to the class, else nothing."""
-    seen = text.translate(_SHAPES) if name in SHAPE_CLASSES else text
-    return ("yes",) if _PATTERNS[name].fullmatch(seen) else ()
+    shape = text.translate(_SHAPES) if name in SHAPE_CLASSES else text
+    return ("yes",) if _PATTERNS[name].fullmatch(shape) else ()
 
 
 @functools.lru_cache(1 << 14)
@@ -299,10 +299,10 @@ ARGUMENTS = {"prefix": "size", "suffix": "size", "substrings": "sizes", "is": "c
 SEVERAL = frozenset({"substrings", "classes"})
 
 
-def seen(text: str, views: tuple[View, ...]) -> tuple[str, ...]:
+def seen(text: str, views: tuple[StringView, ...]) -> tuple[str, ...]:
     """The strings that views make of one string, the first view first.
 
-    >>> seen("Going", (View("lower"), View("suffix", (3,))))
+    >>> seen("Going", (StringView("lower"), StringView("suffix", (3,))))
     ('ing',)
     """
     values: tuple[str, ...] = (text,)
@@ -345,21 +345,21 @@ class Types:
     Examples
     --------
     >>> types = Types(["going", "a"])
-    >>> types.values((View("suffix", (3,)),)).ptr.tolist()
+    >>> types.values((StringView("suffix", (3,)),)).ptr.tolist()
     [0, 1, 1]
     """
 
     def __init__(self, strings: Sequence[str]) -> None:
-        self._mapped: dict[tuple[View, ...], Sequence[str]] = {(): strings}
-        self._packed: dict[tuple[View, ...], Packed] = {}
+        self._mapped: dict[tuple[StringView, ...], Sequence[str]] = {(): strings}
+        self._packed: dict[tuple[StringView, ...], Packed] = {}
 
-    def mapped(self, views: tuple[View, ...]) -> Sequence[str]:
+    def mapped(self, views: tuple[StringView, ...]) -> Sequence[str]:
         """The strings through views that give one string each."""
         if views not in self._mapped:
             self._mapped[views] = mapped(views[-1].name, self.mapped(views[:-1]))
         return self._mapped[views]
 
-    def values(self, views: tuple[View, ...]) -> Values:
+    def values(self, views: tuple[StringView, ...]) -> Values:
         """Hashes of the strings through any views; only the last may give none or several."""
         if not views or views[-1].name in MAPS:
             packed = self._pack(views)
@@ -375,7 +375,7 @@ class Types:
         view = (LISTS | PATTERNS)[name]
         return _of_lists([view(text, *args) for text in strings])
 
-    def _pack(self, views: tuple[View, ...]) -> Packed:
+    def _pack(self, views: tuple[StringView, ...]) -> Packed:
         if views not in self._packed:
             packed = None
             if views and views[-1].name in _ASCII and views not in self._mapped:
@@ -385,7 +385,7 @@ class Types:
 
 
 def mapped(name: str, strings: Sequence[str]) -> list[str]:
-    """What one of `MAPS` makes of each string; those that look at characters see all at once.
+    """Applies one of `MAPS` to each string; those of characters are computed for all at once.
 
     >>> mapped("normal", ["IL-2", "Am"]), mapped("short_shape", ["", "McDonald's"])
     (['il-#', 'am'], ['', "XxXx'x"])
@@ -418,7 +418,7 @@ _ASCII["short_shape"] = _ASCII["shape"]
 
 
 def _mapped_ascii(name: str, packed: Packed) -> Packed | None:
-    """What `mapped` makes of strings of ASCII; None of others."""
+    """Applies `mapped` to strings of ASCII; returns None for others."""
     if packed.points.max(initial=0) >= 128:
         return None
     points, ends = _map_points(packed, _ASCII[name], name == "short_shape")
@@ -436,8 +436,8 @@ def hashes_of(strings: Sequence[str]) -> np.ndarray:
 
 
 def _whole(packed: Packed) -> Values:
-    begins = packed.ends - packed.sizes
-    return Values(np.arange(len(begins) + 1), _hash_spans(packed.points, begins, packed.ends))
+    starts = packed.ends - packed.sizes
+    return Values(np.arange(len(starts) + 1), _hash_spans(packed.points, starts, packed.ends))
 
 
 def _affixes(packed: Packed, size: int, last: bool) -> Values:
@@ -446,32 +446,32 @@ def _affixes(packed: Packed, size: int, last: bool) -> Values:
 
 def _all_substrings(packed: Packed, low: int, high: int) -> Values:
     sizes = packed.sizes
-    most = np.zeros(len(sizes), np.int64)
+    counts = np.zeros(len(sizes), np.int64)
     for n in range(low, high + 1):
-        most += np.maximum(sizes - n + 1, 0)
-    hashes = np.empty(int(most.sum()), np.uint64)
-    ptr = np.zeros(len(sizes) + 1, np.int64)
-    room = 1 << (2 * int(np.max(most, initial=0))).bit_length()
+        counts += np.maximum(sizes - n + 1, 0)
+    hashes = np.empty(int(counts.sum()), np.uint64)
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    room = 1 << (2 * int(np.max(counts, initial=0))).bit_length()
     used = _substrings(
-        packed, low, high, hashes, ptr, np.zeros(room, np.int64), np.zeros(room, np.uint64)
+        packed, low, high, hashes, offsets, np.zeros(room, np.int64), np.zeros(room, np.uint64)
     )
-    return Values(ptr, hashes[:used].copy())
+    return Values(offsets, hashes[:used].copy())
 
 
 def _of_lists(lists: list[tuple[str, ...]]) -> Values:
     """Values of strings, most of which have the same as others."""
     kinds = {values: k for k, values in enumerate(dict.fromkeys(lists))}
     hashes = hashes_of([value for values in kinds for value in values])
-    ptr = _pointers(np.fromiter(map(len, kinds), np.int64, len(kinds)))
+    offsets = _pointers(np.fromiter(map(len, kinds), np.int64, len(kinds)))
     kind = np.fromiter(map(kinds.__getitem__, lists), np.int64, len(lists))
-    ptr, places = gathered(ptr, kind)
-    return Values(ptr, hashes[places])
+    offsets, value_rows = gathered(offsets, kind)
+    return Values(offsets, hashes[value_rows])
 
 
 def _pointers(counts: np.ndarray) -> np.ndarray:
-    ptr = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=ptr[1:])
-    return ptr
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
 
 
 @helper(inline=True)
@@ -489,7 +489,7 @@ def _hash(points, begin, end):
 
 @kernel
 def _map_points(packed, points_of, once):
-    """What becomes of each code point; ``once``: of several in a row that are the same, one."""
+    """Maps each code point; with ``once``, runs of the same result become one."""
     points, ends, n = np.empty_like(packed.points), np.empty_like(packed.ends), 0
     for i in range(len(packed.ends)):
         first = n
@@ -503,28 +503,28 @@ def _map_points(packed, points_of, once):
 
 
 @kernel
-def _hash_spans(points, begins, ends):
-    hashes = np.empty(len(begins), np.uint64)
-    for i in range(len(begins)):
-        hashes[i] = _hash(points, begins[i], ends[i])
+def _hash_spans(points, starts, ends):
+    hashes = np.empty(len(starts), np.uint64)
+    for i in range(len(starts)):
+        hashes[i] = _hash(points, starts[i], ends[i])
     return hashes
 
 
 @kernel
 def _hash_affixes(points, ends, sizes, size, last):
-    ptr, hashes, used = np.zeros(len(ends) + 1, np.int64), np.empty(len(ends), np.uint64), 0
+    offsets, hashes, used = np.zeros(len(ends) + 1, np.int64), np.empty(len(ends), np.uint64), 0
     for i in range(len(ends)):
         if sizes[i] >= size:
             begin = ends[i] - (size if last else sizes[i])
             hashes[used] = _hash(points, begin, begin + size)
             used += 1
-        ptr[i + 1] = used
-    return ptr, hashes[:used]
+        offsets[i + 1] = used
+    return offsets, hashes[:used]
 
 
 @kernel
-def _substrings(packed, low, high, hashes, ptr, stamps, marks):
-    """Hashes of the distinct substrings of every string; ``stamps`` say whose a mark is."""
+def _substrings(packed, low, high, hashes, offsets, stamps, table):
+    """Hashes the distinct substrings of every string; ``stamps``: strings of table slots."""
     used = 0
     for i in range(len(packed.ends)):
         begin, end = packed.ends[i] - packed.sizes[i], packed.ends[i]
@@ -536,13 +536,13 @@ def _substrings(packed, low, high, hashes, ptr, stamps, marks):
                 if size < low:
                     continue
                 value = _finish(h, size)
-                slot = np.int64(value & np.uint64(len(marks) - 1))
-                while stamps[slot] == i + 1 and marks[slot] != value:
-                    slot = (slot + 1) & (len(marks) - 1)
+                slot = np.int64(value & np.uint64(len(table) - 1))
+                while stamps[slot] == i + 1 and table[slot] != value:
+                    slot = (slot + 1) & (len(table) - 1)
                 if stamps[slot] != i + 1:
                     stamps[slot] = i + 1
-                    marks[slot] = value
+                    table[slot] = value
                     hashes[used] = value
                     used += 1
-        ptr[i + 1] = used
+        offsets[i + 1] = used
     return used

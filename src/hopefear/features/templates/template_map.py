@@ -22,10 +22,10 @@ from hopefear.features.maps import MAX_COLUMNS
 from hopefear.features.ngrams import MAX_BITS, MAX_NAMES
 from hopefear.features.templates.loading import TemplateError, load_templates, parse, template_of
 from hopefear.features.templates.numbering import (
-    Names,
-    Numbered,
+    AttributeNames,
+    AttributeTable,
+    NumberedAttributes,
     Recorder,
-    Table,
     cut_off,
     hash_to,
     keys_of,
@@ -34,7 +34,7 @@ from hopefear.features.templates.numbering import (
     number,
     strings_of,
 )
-from hopefear.features.templates.program import Born, Bound, Program, Slots
+from hopefear.features.templates.program import Bound, FirstOccurrences, Program, Slots
 from hopefear.features.templates.spec import (
     MAX_TEMPLATES,
     ON_BOTH,
@@ -46,9 +46,9 @@ from hopefear.features.templates.spec import (
 
 _Parts = tuple[
     Templates,
-    Table,
-    Table,
-    tuple[Names, Names] | None,
+    AttributeTable,
+    AttributeTable,
+    tuple[AttributeNames, AttributeNames] | None,
     Mapping[str, Strings],
     float,
     np.ndarray | None,
@@ -56,9 +56,13 @@ _Parts = tuple[
 
 
 def header_of(
-    templates: Templates, labels: Table, edges: Table, named: bool, collisions: float
+    templates: Templates,
+    labels: AttributeTable,
+    edges: AttributeTable,
+    named: bool,
+    collisions: float,
 ) -> dict[str, Any]:
-    """What the header of a model file says of template features, but for their kind."""
+    """Returns the header fields of template features, except for their kind."""
     return {
         "syntax": templates.syntax,
         "padding": templates.padding,
@@ -77,9 +81,9 @@ def header_of(
 
 def arrays_of(
     templates: Templates,
-    labels: Table,
-    edges: Table,
-    names: tuple[Names, Names] | None,
+    labels: AttributeTable,
+    edges: AttributeTable,
+    names: tuple[AttributeNames, AttributeNames] | None,
     strings: Mapping[str, Strings],
     named: np.ndarray | None,
 ) -> dict[str, np.ndarray]:
@@ -96,8 +100,8 @@ def arrays_of(
     for i, column in enumerate(Slots(templates).columns):
         # What only lexicons look at has no strings of its own.
         arrays |= strings.get(column, Strings.pack(())).arrays(f"strings{i}")
-    for what, of in zip(("label", "edge"), names, strict=True):
-        arrays |= {f"{what}_template": of.template, f"{what}_parts": of.parts}
+    for kind, of in zip(("label", "edge"), names, strict=True):
+        arrays |= {f"{kind}_template": of.template, f"{kind}_parts": of.parts}
     return arrays
 
 
@@ -119,21 +123,21 @@ def parts_of(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> _Pa
         raise ModelError(f"feature map: {edge_size} edge attributes, but no template makes any")
     if not named:
         keys = np.zeros(0, np.uint64) if bits else vector(arrays, "label_keys", np.uint64)
-        tables = Table(keys, bits), Table(vector(arrays, "edge_keys", np.uint64))
+        tables = AttributeTable(keys, bits), AttributeTable(vector(arrays, "edge_keys", np.uint64))
         _check_tables(tables, size, edge_size)
         return templates, *tables, None, {}, float(collisions), None
     strings = {c: Strings.from_parts(arrays, f"strings{i}") for i, c in enumerate(slots.columns)}
     bound = slots.bind_strings({c: [s.get(i) for i in range(s.size)] for c, s in strings.items()})
     names, keys_found = [], []
-    for what, program in zip(("label", "edge"), programs, strict=True):
-        of = _names(arrays, what, program)
+    for kind, program in zip(("label", "edge"), programs, strict=True):
+        of = _names(arrays, kind, program)
         names.append(of)
-        keys_found.append(_keys(bound, program, of, what))
+        keys_found.append(_keys(bound, program, of, kind))
     columns = None
     if bits:
         columns = _named(arrays, bits, keys_found[0])
         keys_found[0] = np.zeros(0, np.uint64)
-    tables = Table(keys_found[0], bits), Table(keys_found[1])
+    tables = AttributeTable(keys_found[0], bits), AttributeTable(keys_found[1])
     _check_tables(tables, size, edge_size)
     return templates, *tables, (names[0], names[1]), strings, float(collisions), columns
 
@@ -143,37 +147,39 @@ def _allowed(templates: Templates, slots: Slots, named: bool, bits: int) -> tupl
     if not named:
         return (*names, "edge_keys", *([] if bits else ["label_keys"]))
     names += [f"strings{i}_{part}" for i in range(len(slots.columns)) for part in _STRINGS]
-    names += [f"{what}_{part}" for what in ("label", "edge") for part in ("template", "parts")]
+    names += [f"{kind}_{part}" for kind in ("label", "edge") for part in ("template", "parts")]
     return (*names, "named") if bits else tuple(names)
 
 
 _STRINGS = ("text", "offsets")
 
 
-def _check_tables(tables: tuple[Table, Table], size: int, edge_size: int) -> None:
-    for table, said in zip(tables, (size, edge_size), strict=True):
-        if table.size != said:
-            raise ModelError(f"feature map: the header says {said} attributes, found {table.size}")
+def _check_tables(tables: tuple[AttributeTable, AttributeTable], size: int, edge_size: int) -> None:
+    for table, declared in zip(tables, (size, edge_size), strict=True):
+        if table.size != declared:
+            raise ModelError(
+                f"feature map: the header says {declared} attributes, found {table.size}"
+            )
         if not table.distinct():
             raise ModelError("feature map: an attribute is there twice")
 
 
-def _names(arrays: Mapping[str, np.ndarray], what: str, program: Program) -> Names:
-    template = vector(arrays, f"{what}_template", np.uint16)
-    parts = vector(arrays, f"{what}_parts", np.int32)
-    in_range(template, f"{what}_template", 0, len(program.templates) - 1)
-    names = Names.of(program, template, parts)
-    if names.ptr[-1] != len(parts):
+def _names(arrays: Mapping[str, np.ndarray], kind: str, program: Program) -> AttributeNames:
+    template = vector(arrays, f"{kind}_template", np.uint16)
+    parts = vector(arrays, f"{kind}_parts", np.int32)
+    in_range(template, f"{kind}_template", 0, len(program.templates) - 1)
+    names = AttributeNames.of(program, template, parts)
+    if names.offsets[-1] != len(parts):
         raise ModelError(
-            f"feature map: the {what} attributes have {names.ptr[-1]} parts, found {len(parts)}"
+            f"feature map: the {kind} attributes have {names.offsets[-1]} parts, found {len(parts)}"
         )
     return names
 
 
-def _keys(bound: Bound, program: Program, names: Names, what: str) -> np.ndarray:
+def _keys(bound: Bound, program: Program, names: AttributeNames, kind: str) -> np.ndarray:
     keys = keys_of(bound, program, names)
     if keys is None:
-        raise ModelError(f"feature map: a part of a {what} attribute does not exist")
+        raise ModelError(f"feature map: a part of a {kind} attribute does not exist")
     return keys
 
 
@@ -254,7 +260,7 @@ def _fields(templates: Templates) -> list[str]:
     """Columns by their places where templates count them, else those that are needed."""
     if templates.syntax != "crfpp":
         return list(templates.columns())
-    place = {
+    name_of = {
         int(counted.source.column): term.source.needs()
         for template in templates.templates
         for counted, term in zip(
@@ -263,7 +269,7 @@ def _fields(templates: Templates) -> list[str]:
             strict=True,
         )
     }
-    return [place.get(i, "") for i in range(max(place, default=-1) + 1)]
+    return [name_of.get(i, "") for i in range(max(name_of, default=-1) + 1)]
 
 
 class TemplateFeatures:
@@ -306,9 +312,9 @@ class TemplateFeatures:
     def __init__(
         self,
         templates: Templates,
-        labels: Table,
-        edges: Table,
-        names: tuple[Names, Names] | None = None,
+        labels: AttributeTable,
+        edges: AttributeTable,
+        names: tuple[AttributeNames, AttributeNames] | None = None,
         strings: Mapping[str, Strings] | None = None,
         collisions: float = 0.0,
         named: np.ndarray | None = None,
@@ -377,11 +383,11 @@ class TemplateFeatures:
                     order = np.argsort(columns[first])
                     named = columns[first][order]
                     attributes = attributes._replace(
-                        born=Born(*(a[first] for a in attributes.born))
+                        born=FirstOccurrences(*(a[first] for a in attributes.born))
                     )
             called = recorder.names(program, bound.plan(program), attributes.born)
             names.append(called if order is None else called.take(order))
-            tables.append(Table(attributes.keys, bits or 0))
+            tables.append(AttributeTable(attributes.keys, bits or 0))
             rows.append(attributes.rows)
         features = cls(
             templates,
@@ -396,7 +402,7 @@ class TemplateFeatures:
 
     @classmethod
     def hashed(cls, templates: Templates | str, columns: Any, bits: int) -> TemplateFeatures:
-        """Attributes without a table: the numbers are hashes, for streams whose end nobody knows.
+        """Makes features without a table: numbers are hashes, for streams of unknown length.
 
         Parameters
         ----------
@@ -416,8 +422,8 @@ class TemplateFeatures:
                 f"{templates.source}: templates on pairs of labels are numbered by a table, which "
                 "a stream has not; leave them out, or train on a file"
             )
-        nothing = np.zeros(0, np.uint64)
-        return cls(templates, Table(nothing, bits), Table(nothing))
+        no_keys = np.zeros(0, np.uint64)
+        return cls(templates, AttributeTable(no_keys, bits), AttributeTable(no_keys))
 
     def encode(self, sentences: Any) -> Attributes:
         """Attributes of other sentences; those never seen in training are left out."""
@@ -454,10 +460,10 @@ class TemplateFeatures:
         if self._names is None:
             return f"#{column}"
         if self._named is not None:
-            place = int(np.searchsorted(self._named, column))
-            if place == len(self._named) or self._named[place] != column:
+            index = int(np.searchsorted(self._named, column))
+            if index == len(self._named) or self._named[index] != column:
                 return f"#{column}"
-            column = place
+            column = index
         return self._name(self._program, self._names[0], column)
 
     def edge_name(self, column: int) -> str:
@@ -495,8 +501,8 @@ class TemplateFeatures:
             names = names[0].take(columns), names[1].take(edge_columns)
         return TemplateFeatures(
             self.templates,
-            Table(self._labels.keys[columns]),
-            Table(self._edges.keys[edge_columns]),
+            AttributeTable(self._labels.keys[columns]),
+            AttributeTable(self._edges.keys[edge_columns]),
             names,
             self._strings,
         )
@@ -528,7 +534,7 @@ class TemplateFeatures:
         program = self._edge_program if edges else self._program
         return strings_of(self._slots, program, self._names[edges], self._strings, column)
 
-    def _name(self, program: Program, names: Names, i: int) -> str:
+    def _name(self, program: Program, names: AttributeNames, i: int) -> str:
         return name_of(self._slots, program, names, self._strings, i)
 
 
@@ -545,7 +551,7 @@ def check_options(min_count: int, hash_bits: int | None) -> None:
 
 
 def _first_of_each(columns: np.ndarray) -> np.ndarray:
-    """Attributes that came first on their hashed number, rising; the earliest so many of them."""
+    """Returns the first attribute of each hashed number, ascending; at most as many as are kept."""
     order = np.argsort(columns, kind="stable")
     ordered = columns[order]
     change = np.ones(len(ordered), bool)
@@ -554,7 +560,7 @@ def _first_of_each(columns: np.ndarray) -> np.ndarray:
 
 
 def _check_fired(
-    templates: Templates, program: Program, attributes: Numbered, sentences: Any
+    templates: Templates, program: Program, attributes: NumberedAttributes, sentences: Any
 ) -> None:
     if not int(sentences.starts[-1]):
         return

@@ -11,7 +11,7 @@ import numpy as np
 from hopefear.core.arrays import frozen
 from hopefear.core.component import helper, kernel
 from hopefear.core.hashing import mix, pair_slot
-from hopefear.features.brackets import TreeRows, Trees
+from hopefear.features.brackets import BracketRows, BracketTrees
 from hopefear.features.lists.numbering import Keyed
 from hopefear.features.trees.families import KINDS, TreeFamilies
 from hopefear.features.trees.kernels import (
@@ -31,9 +31,9 @@ from hopefear.features.trees.tree import (
     COUNT,
     FULL,
     LONGEST,
-    Scratch,
     SymbolFacts,
     Tape,
+    TreeScratch,
     find_heads,
     kinds_on,
     new_scratch,
@@ -45,19 +45,19 @@ from hopefear.features.trees.tree import (
 
 _FEATURES = 1 << 12  # of one tree, to begin with
 _A_NODE = 32  # features, to begin with
-TREE, DONE = 0, 1  # positions in the state of `write_keys`
+TREE, WRITTEN = 0, 1  # positions in the state of `write_keys`
 
 
 class Extractor:
     """Everything that the trees of one block share."""
 
-    def __init__(self, trees: Trees, families: TreeFamilies) -> None:
+    def __init__(self, trees: BracketTrees, families: TreeFamilies) -> None:
         trees = trees.compact()  # facts of symbols are worked out for this block only
-        self.rows = TreeRows(*map(frozen, trees.rows))
+        self.rows = BracketRows(*map(frozen, trees.rows))
         self.facts: SymbolFacts
         self.facts, self.strings = symbol_facts(trees.symbols, families.lower)
         nodes = np.diff(self.rows.starts)
-        self.scratch: Scratch = new_scratch(int(nodes.max(initial=1)))
+        self.scratch: TreeScratch = new_scratch(int(nodes.max(initial=1)))
         numbers = {kind: i for i, kind in enumerate(KINDS)}
         self.on = kinds_on([numbers[kind] for kind in families.kinds])
         self.tape: Tape = new_tape(self.on, _FEATURES)
@@ -83,10 +83,10 @@ class Extractor:
                 values,
             ):
                 if not self.lengthened():
-                    more = len(keys) // 2 + len(self.tape.amounts)
-                    keys = np.concatenate([keys, np.empty(more, np.uint64)])
-                    values = np.concatenate([values, np.empty(more, np.float32)])
-        used = int(state[DONE])
+                    n_new = len(keys) // 2 + len(self.tape.amounts)
+                    keys = np.concatenate([keys, np.empty(n_new, np.uint64)])
+                    values = np.concatenate([values, np.empty(n_new, np.float32)])
+        used = int(state[WRITTEN])
         return Keyed(indptr, keys[:used], values[:used])
 
     def lengthened(self) -> bool:
@@ -97,7 +97,7 @@ class Extractor:
         return full
 
 
-def tree_keys(trees: Trees, families: TreeFamilies) -> Keyed:
+def tree_keys(trees: BracketTrees, families: TreeFamilies) -> Keyed:
     """Keys and values of the features of every tree.
 
     A feature of count n comes n times with the value 1; RightBranch comes with its counts. Features
@@ -158,24 +158,24 @@ def write_keys(rows, first, last, facts, scratch, tape, state, indptr, keys, val
     """
     hashes = facts.hashes
     while state[TREE] < last:
-        t, done = state[TREE], state[DONE]
+        t, n_written = state[TREE], state[WRITTEN]
         spell(rows, t, facts, scratch, tape)
         count = tape.used[COUNT]
-        if tape.used[FULL] or done + count > len(keys):
+        if tape.used[FULL] or n_written + count > len(keys):
             return False
         for f in range(count):
-            keys[done + f] = key_at(tape, hashes, f)
-            values[done + f] = tape.amounts[f]
+            keys[n_written + f] = key_at(tape, hashes, f)
+            values[n_written + f] = tape.amounts[f]
         state[TREE] = t + 1
-        state[DONE] = done + count
-        indptr[t + 1 - first] = done + count
+        state[WRITTEN] = n_written + count
+        indptr[t + 1 - first] = n_written + count
     return True
 
 
 TREE, FOUND = 0, 1  # positions in the state of `write_names`
 
 
-def tree_names(trees: Trees, families: TreeFamilies, wanted: np.ndarray) -> dict[int, str]:
+def tree_names(trees: BracketTrees, families: TreeFamilies, wanted: np.ndarray) -> dict[int, str]:
     """Names such as ``Rule.up|NP -> DT NN ^ VP`` of the keys that occur in these trees.
 
     Parameters
@@ -213,19 +213,19 @@ def tree_names(trees: Trees, families: TreeFamilies, wanted: np.ndarray) -> dict
         ):
             extractor.lengthened()
     size, strings = int(state[FOUND]), extractor.strings
-    shown, bounds = symbols[: ends[size]].tolist(), ends.tolist()
+    symbol_ids, bounds = symbols[: ends[size]].tolist(), ends.tolist()
     names: dict[int, str] = {}
     for f, key in enumerate(keys[:size].tolist()):
-        kind, *rest = (strings[s] for s in shown[bounds[f] : bounds[f + 1]])
-        names[key] = f"{kind}|{' '.join(rest)}"
+        kind, *arguments = (strings[s] for s in symbol_ids[bounds[f] : bounds[f + 1]])
+        names[key] = f"{kind}|{' '.join(arguments)}"
     return names
 
 
 @kernel
-def _want(slots, wanted):
-    """Put keys into slots, a key and then 1 while nobody has found it; how many there are."""
+def _want(slots, keys):
+    """Puts keys into slots, each with 1 until it is found; returns how many there are."""
     count = 0
-    for key in wanted:
+    for key in keys:
         slot = pair_slot(slots, key, key)
         count += slots[slot] != key and key != 0
         slots[slot] = key
@@ -249,13 +249,13 @@ def write_names(rows, facts, scratch, tape, state, slots, keys, symbols, ends):
             if slots[slot] == 0 or slots[slot + 1] == 0:
                 continue
             slots[slot + 1] = 0
-            place = state[FOUND]
-            end = ends[place]
+            index = state[FOUND]
+            end = ends[index]
             for p in range(tape.ends[f], tape.ends[f + 1]):
                 symbols[end] = tape.symbols[p]
                 end += 1
-            ends[place + 1] = end
-            keys[place] = key
-            state[FOUND] = place + 1
+            ends[index + 1] = end
+            keys[index] = key
+            state[FOUND] = index + 1
         state[TREE] += 1
     return True

@@ -1,4 +1,4 @@
-"""Which features of trees to take: families, their kinds and variants, and named sets of them.
+"""Selection of the features of trees: families, their kinds and variants, and named sets.
 
 Every feature is a sequence of symbols: its kind, then labels, words, marks and small numbers. What
 is no string of a tree stands before them in one table, `SPECIALS`; kinds come first in it.
@@ -161,12 +161,12 @@ class TreeFamilies:
         object.__setattr__(self, "kinds", tuple(kind for kind in KINDS if kind in set(self.kinds)))
 
     def to_header(self) -> dict[str, Any]:
-        """What a model file says of them."""
+        """Returns the fields of a model file's header."""
         return {"definitions": _DEFINITIONS, "kinds": list(self.kinds), "lower": self.lower}
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any]) -> TreeFamilies:
-        """Families a model file names; ModelError where it asks for what is not here."""
+        """Reads the families of a model file; raises ModelError for unknown ones."""
         if header.get("definitions") != _DEFINITIONS:
             raise ModelError(
                 f"tree features: the file has definitions {header.get('definitions')!r:.40}, this "
@@ -200,12 +200,12 @@ def families(text: str, lower: bool = True) -> TreeFamilies:
     kinds: dict[str, None] = {}
     for item in text.split(","):
         name = item.strip()
-        taken = name.removeprefix("-")
-        members = _SETS.get(taken) or _members(taken)
+        set_name = name.removeprefix("-")
+        members = _SETS.get(set_name) or _members(set_name)
         if not members:
-            raise HopefearError(_unknown(taken))
+            raise HopefearError(_unknown(set_name))
         for kind in members:
-            if taken == name:
+            if set_name == name:
                 kinds[kind] = None
             else:
                 kinds.pop(kind, None)
@@ -216,5 +216,5 @@ def families(text: str, lower: bool = True) -> TreeFamilies:
 
 def _unknown(name: str) -> str:
     parts = [kind for kind in KINDS if family_of(kind) == family_of(name)]
-    known = parts or [*_SETS, *FAMILIES]
-    return f"tree features: nothing is called {name!r:.60}; known are {', '.join(known)}"
+    available = parts or [*_SETS, *FAMILIES]
+    return f"tree features: nothing is called {name!r:.60}; known are {', '.join(available)}"

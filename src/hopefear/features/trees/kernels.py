@@ -240,7 +240,7 @@ def _put_item(tree, tape, v, child, spelt):
 
 @helper(inline=True)
 def _put_side(tree, tape, v, first, last):
-    """Where the head lies of children it is not one of; beyond the first is before it."""
+    """Puts the position of the head among children without it; beyond the first is before it."""
     head = tree.heads[SYNTACTIC, v]
     if 0 <= last < head:
         put(tape, BEFORE_HEAD)
@@ -325,8 +325,8 @@ def head_trees(tree, tape):
         for kind in range(HEAD_TREE, HEAD_TREE_SEMANTIC_WORD + 1):
             heads = SYNTACTIC if kind < HEAD_TREE_SEMANTIC else SEMANTIC
             top = tree.tops[heads, leaf]
-            same = heads == SEMANTIC and top == tree.tops[SYNTACTIC, leaf]
-            if top == leaf or same or not start(tape, kind):
+            is_same_leaf = heads == SEMANTIC and top == tree.tops[SYNTACTIC, leaf]
+            if top == leaf or is_same_leaf or not start(tape, kind):
                 continue
             if kind in (HEAD_TREE_WORD, HEAD_TREE_SEMANTIC_WORD):
                 put(tape, tree.words[leaf])
@@ -384,7 +384,7 @@ def _over(tree, v, end):
 
 @helper(inline=True)
 def _put_between(tree, tape, top, begin, end, function_words, all_words):
-    """Labels of the nodes under ``top`` that cover tokens from begin to end; `CLOSE` goes up."""
+    """Puts labels of nodes under ``top`` that cover the tokens; `CLOSE` ascends."""
     v, here = top, top
     while v < tree.nexts[top]:
         if tree.ends[v] <= begin:
@@ -446,21 +446,21 @@ def spans(tree, tape):
         for r in range(len(_SPAN_FORMS)):
             if not start(tape, _SPAN_FORMS[r, 0]):
                 continue
-            shown = _SPAN_FORMS[r, 1]
+            form = _SPAN_FORMS[r, 1]
             put(tape, tree.labels[v])
-            if shown & _MEASURED:
+            if form & _MEASURED:
                 put(tape, binned(e - b))
-            if shown & _UNDER:
+            if form & _UNDER:
                 put(tape, label_above(tree, v))
             for c in range(2, 6):
-                place = _SPAN_FORMS[r, c]
-                if place == _NONE:
+                slot = _SPAN_FORMS[r, c]
+                if slot == _NONE:
                     break
-                k = b + place - _LEFT if place < _RIGHT - 2 else e + place - _RIGHT
+                k = b + slot - _LEFT if slot < _RIGHT - 2 else e + slot - _RIGHT
                 symbol = OUTSIDE
                 if 0 <= k < tokens:
                     leaf = tree.leaves[k]
-                    symbol = tree.words[leaf] if shown & _WORDS else tree.labels[leaf]
+                    symbol = tree.words[leaf] if form & _WORDS else tree.labels[leaf]
                 put(tape, symbol)
             close(tape, 1.0)
 
@@ -619,13 +619,13 @@ def _coordinates(tree, joins, v):
 @helper(inline=True)
 def _lengths(tree, tape, v, left, right, last):
     """CoLenPar: by how many words the right conjunct is longer, and whether it is the last."""
-    more = (tree.ends[right] - tree.begins[right]) - (tree.ends[left] - tree.begins[left])
-    more = min(max(more, -_LONGEST), _LONGEST)
+    difference = (tree.ends[right] - tree.begins[right]) - (tree.ends[left] - tree.begins[left])
+    difference = min(max(difference, -_LONGEST), _LONGEST)
     for kind in range(COLENPAR, COLENPAR_LABEL + 1):
         if start(tape, kind):
             if kind == COLENPAR_LABEL:
                 put(tape, tree.labels[v])
-            put(tape, ZERO + more)
+            put(tape, ZERO + difference)
             put(tape, YES if last else NO)
             close(tape, 1.0)
 
@@ -634,13 +634,13 @@ def _lengths(tree, tape, v, left, right, last):
 def _likeness(tree, tape, v, left, right):
     """CoPar: whether conjuncts have the same labels down to each depth."""
     for depth in range(1, _DEEPEST + 1):
-        same = _alike(tree, left, right, depth)
+        are_alike = _alike(tree, left, right, depth)
         for kind in range(COPAR, COPAR_LABEL + 1):
             if start(tape, kind):
                 if kind == COPAR_LABEL:
                     put(tape, tree.labels[v])
                 put(tape, ZERO + depth)
-                put(tape, YES if same else NO)
+                put(tape, YES if are_alike else NO)
                 close(tape, 1.0)
 
 

@@ -113,25 +113,25 @@ def head_rules(symbols: Sequence[str]) -> HeadRules:
         label for table in searches for rule in table for _, labels in rule for label in labels
     }
     columns = sorted((names | _NEVER_HEADS) - {"*"})
-    place = {label: 1 + c for c, label in enumerate(columns)}
+    column_of = {label: 1 + c for c, label in enumerate(columns)}
     rank = np.full((2, 1 + len(rows), 1 + len(columns)), NO_RANK, np.uint8)
     late = np.zeros((2, 1 + len(rows), 64), bool)
-    punctuation = [place[label] for label in _NEVER_HEADS]
+    punctuation = [column_of[label] for label in _NEVER_HEADS]
     for kind in (SYNTACTIC, SEMANTIC):
         for r, rule in enumerate([_searches(_OTHERWISE), *searches[kind]]):
             for step, (end, labels) in enumerate(rule):
                 late[kind, r, step] = end
                 for label in labels:
                     if label == "*":
-                        others = rank[kind, r] == NO_RANK
-                        others[punctuation] = False
-                        rank[kind, r, others] = step
+                        is_unranked = rank[kind, r] == NO_RANK
+                        is_unranked[punctuation] = False
+                        rank[kind, r, is_unranked] = step
                     else:
-                        rank[kind, r, place[label]] = step
+                        rank[kind, r, column_of[label]] = step
     row = {label: 1 + r for r, label in enumerate(rows)}
     return HeadRules(
         np.array([row.get(s, 0) for s in symbols], np.uint8),
-        np.array([place.get(s, 0) for s in symbols], np.uint8),
+        np.array([column_of.get(s, 0) for s in symbols], np.uint8),
         rank,
         late,
         np.array([s in ("CC", "CONJP") for s in symbols], bool),
@@ -149,7 +149,7 @@ FUNCTION_TAGS = frozenset(_FUNCTION_TAGS.split())
 
 
 class SymbolFacts(NamedTuple):
-    """What kernels know of symbols; all but ``lower`` by their number behind the specials."""
+    """Properties of symbols for kernels; all but ``lower`` by their number after the specials."""
 
     hashes: np.ndarray  # uint64: from the strings, so that they mean the same in every file
     bits: np.ndarray  # uint8
@@ -206,7 +206,7 @@ class Tape(NamedTuple):
 
 
 def new_tape(on: np.ndarray, features: int) -> Tape:
-    """Room for so many features of common length."""
+    """Allocates a tape for ``features`` features of common length."""
     return Tape(
         on,
         np.zeros(8 * features, np.int32),
@@ -234,7 +234,7 @@ def put(tape, symbol):
 
 @helper(inline=True)
 def start(tape, kind):
-    """Begin a feature; False where nobody wants this kind."""
+    """Begins a feature; returns False where its kind is not selected."""
     if not tape.on[kind]:
         return False
     put(tape, kind)
@@ -260,7 +260,7 @@ def close(tape, amount):
 NODES, TOKENS = 0, 1  # positions in Tree.size
 
 
-class Scratch(NamedTuple):
+class TreeScratch(NamedTuple):
     """Room for what is worked out of one tree; [2, nodes] is by kind of head."""
 
     labels: np.ndarray  # int32[nodes]
@@ -276,7 +276,7 @@ class Scratch(NamedTuple):
     size: np.ndarray  # int64[2]: nodes, tokens
 
 
-class Tree(NamedTuple):
+class TreeArrays(NamedTuple):
     """A tree: positions of nodes count from its root."""
 
     parents: np.ndarray
@@ -296,18 +296,28 @@ class Tree(NamedTuple):
     size: np.ndarray
 
 
-def new_scratch(nodes: int) -> Scratch:
-    """Room for trees of so many nodes."""
+def new_scratch(nodes: int) -> TreeScratch:
+    """Allocates scratch for trees of up to ``nodes`` nodes."""
 
-    def one() -> np.ndarray:
+    def vector() -> np.ndarray:
         return np.zeros(nodes, np.int32)
 
     def two() -> np.ndarray:
         return np.zeros((2, nodes), np.int32)
 
     bits = np.zeros(nodes, np.uint8)
-    return Scratch(
-        one(), one(), bits, one(), one(), one(), one(), two(), two(), two(), np.zeros(2, np.int64)
+    return TreeScratch(
+        vector(),
+        vector(),
+        bits,
+        vector(),
+        vector(),
+        vector(),
+        vector(),
+        two(),
+        two(),
+        two(),
+        np.zeros(2, np.int64),
     )
 
 
@@ -315,7 +325,7 @@ def new_scratch(nodes: int) -> Scratch:
 def view(rows, t, s):
     """Tree t, with what `prepare` worked out of it."""
     a, b = rows.starts[t], rows.starts[t + 1]
-    return Tree(
+    return TreeArrays(
         rows.parents[a:b],
         rows.nexts[a:b],
         rows.begins[a:b],
@@ -372,15 +382,15 @@ def find_heads(tree, rules):
             child = tree.lasts[v]
             head, best = child, NO_RANK
             while child >= 0:  # from the last to the first
-                place = rank[kind, rule, column[labels[child]]]
-                if place < best or (place == best < NO_RANK and not late[kind, rule, place]):
-                    head, best = child, place
+                step = rank[kind, rule, column[labels[child]]]
+                if step < best or (step == best < NO_RANK and not late[kind, rule, step]):
+                    head, best = child, step
                 child = lefts[child]
             if head >= 0 and lefts[head] >= 0 and joins[labels[lefts[head]]]:
-                other = lefts[lefts[head]]
-                while other >= 0 and tree.bits[other] & PUNCTUATES:
-                    other = lefts[other]
-                head = other if other >= 0 else head
+                sibling = lefts[lefts[head]]
+                while sibling >= 0 and tree.bits[sibling] & PUNCTUATES:
+                    sibling = lefts[sibling]
+                head = sibling if sibling >= 0 else head
             lead = tree.leads[kind, head] if head >= 0 else v
             tree.heads[kind, v] = head
             tree.leads[kind, v] = lead

@@ -27,7 +27,7 @@ def row(finding: Finding) -> list[Any]:
     [3, 'pa', 'C=0.5', None, None, None, 2, 'pruned']
     """
     seconds = None if finding.seconds is None else round(finding.seconds, 3)
-    ended = "default" if finding.usual and finding.state == "complete" else finding.state
+    ended = "default" if finding.defaults and finding.state == "complete" else finding.state
     return [
         finding.number,
         finding.learner,
@@ -49,11 +49,11 @@ def in_words(params: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in params.items())
 
 
-def write_page(path: str, search: Search, study: Any, title: str, about: str) -> None:
+def write_page(path: str, search: Search, study: Any, title: str, description: str) -> None:
     """Writes the page; one HTML file that needs nothing else."""
     findings, metric = search.findings(study), search.plan.metric
     signature = json.dumps(search.signature(), ensure_ascii=False, default=str)
-    page = Page(title, about, signature=signature)
+    page = Page(title, description, signature=signature)
     page.section("Results").text(
         f"{len(findings)} trials have ended. The best by {search.objectives[0]} is trial "
         f"{search.best(study).number}; `default` marks the parameters that a recipe has."
@@ -77,16 +77,16 @@ def write_page(path: str, search: Search, study: Any, title: str, about: str) ->
 
 def _plots(search: Search, findings: Sequence[Finding], front: Sequence[Finding]) -> list[Plot]:
     """Returns quality against sparsity and time, and the best score so far."""
-    labels = [each.label for each in search.candidates]
+    labels = [candidate.label for candidate in search.candidates]
     complete = [finding for finding in findings if finding.state == "complete"]
     plots = []
     for name, title in _TITLES.items():
         plot = Plot(f"{search.plan.metric} against {name}", title, search.plan.metric, "log")
         for look, label in enumerate(labels):
-            some = [finding for finding in complete if finding.learner == label]
-            if some:
-                x = [max(getattr(finding, name), 1e-6) for finding in some]
-                plot.points(x, [finding.quality or 0.0 for finding in some], label, look=look)
+            of_learner = [finding for finding in complete if finding.learner == label]
+            if of_learner:
+                x = [max(getattr(finding, name), 1e-6) for finding in of_learner]
+                plot.points(x, [finding.quality or 0.0 for finding in of_learner], label, look=look)
         if len(search.objectives) > 1:
             ends = sorted(front, key=lambda finding: getattr(finding, name))
             x = [max(getattr(finding, name), 1e-6) for finding in ends]
@@ -107,17 +107,17 @@ def importances(search: Search, study: Any) -> list[tuple[str, str, float]]:
     sign = -sign_of(search.plan.metric)
     losses = {finding.number: sign * (finding.quality or 0.0) for finding in complete}
     shares = []
-    for each in search.candidates:
-        if sum(f.learner == each.label for f in complete) < 8 or len(each.space) < 2:
+    for candidate in search.candidates:
+        if sum(f.learner == candidate.label for f in complete) < 8 or len(candidate.space) < 2:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             table = optuna.importance.get_param_importances(
                 study,
                 evaluator=optuna.importance.PedAnovaImportanceEvaluator(),
-                params=[f"{each.label} {name}" for name in each.space],
+                params=[f"{candidate.label} {name}" for name in candidate.space],
                 target=lambda trial: losses[trial.number],  # lower is better
             )
-        names = {f"{each.label} {name}": name for name in each.space}
-        shares += [(each.label, names[key], float(share)) for key, share in table.items()]
+        names = {f"{candidate.label} {name}": name for name in candidate.space}
+        shares += [(candidate.label, names[key], float(share)) for key, share in table.items()]
     return shares

@@ -43,7 +43,7 @@ class Finding(NamedTuple):
     passes: int | None = None
     curve: list[float] | None = None
     error: str | None = None
-    usual: str | None = None  # the learner, where all is as its recipe has it
+    defaults: str | None = None  # the learner, where all is as its recipe has it
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Search:
     >>> from hopefear.tasks.classify.task import Classification
     >>> data = sparse_linear(60, 20, per_row=(3, 6), true_weights=8, seed=3).dataset()
     >>> space = recipe("vrda").space()
-    >>> usual = {name: recipe("vrda").parameters()[name] for name in space}
-    >>> vrda = Candidate("vrda", "vrda", Classification(), folds(data, 2, 1), space, usual, {})
+    >>> defaults = {name: recipe("vrda").parameters()[name] for name in space}
+    >>> vrda = Candidate("vrda", "vrda", Classification(), folds(data, 2, 1), space, defaults, {})
     >>> search = Search([vrda], Plan("accuracy", epochs=2))
     >>> study = search.open_study()
     >>> search.run(study, trials=3)
@@ -102,11 +102,11 @@ class Search:
             "task": repr(self.candidates[0].task),
             **{k: v for k, v in asdict(self.plan).items() if k != "n_jobs"},
             "learners": {
-                each.label: {
-                    "fixed": {name: str(value) for name, value in each.fixed.items()},
-                    "space": {name: list(part) for name, part in each.space.items()},
+                candidate.label: {
+                    "fixed": {name: str(value) for name, value in candidate.fixed.items()},
+                    "space": {name: list(part) for name, part in candidate.space.items()},
                 }
-                for each in self.candidates
+                for candidate in self.candidates
             },
         }
 
@@ -134,7 +134,7 @@ class Search:
                 pruner=pruner,
                 load_if_exists=True,
             )
-            known = study.user_attrs.get("signature")
+            earlier_signature = study.user_attrs.get("signature")
             self.findings(study)
         except OSError as error:
             raise HopefearError(f"cannot write {self.journal}: {error.strerror}") from None
@@ -144,9 +144,11 @@ class Search:
                 f"{self.journal} is no journal of a search ({reason:.200}); give another name"
             ) from error
         signature = json.loads(json.dumps(self.signature()))
-        if known is None:
+        if earlier_signature is None:
             study.set_user_attr("signature", signature)
-        elif differing := [key for key in signature if signature[key] != known.get(key)]:
+        elif differing := [
+            key for key in signature if signature[key] != earlier_signature.get(key)
+        ]:
             raise HopefearError(
                 f"{self.journal} holds a search with other {', '.join(differing)}; give the same "
                 "files and options again, or another --study FILE"
@@ -184,12 +186,12 @@ class Search:
         if cluster is not None:
             n_jobs = max(1, cluster.room())
         deadline = None if seconds is None else time.monotonic() + seconds
-        known = len(self.findings(study))
+        n_finished = len(self.findings(study))
         self._enqueue_defaults(study)
         with interruptible() as flag, warnings.catch_warnings():
             warnings.simplefilter("ignore", LearningWarning)  # scores tell enough
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            study.sampler = self._sampler(known, n_jobs)
+            study.sampler = self._sampler(n_finished, n_jobs)
 
             def check() -> None:
                 if flag:
@@ -208,7 +210,7 @@ class Search:
             try:
                 study.optimize(
                     lambda trial: self._try(trial, check, cluster),
-                    n_trials=trials - known,
+                    n_trials=trials - n_finished,
                     timeout=seconds,
                     n_jobs=n_jobs,
                     catch=(_DroppedError,),
@@ -238,37 +240,37 @@ class Search:
         sign = -sign_of(self.plan.metric) if name == "quality" else 1
         return min(front, key=lambda finding: sign * getattr(finding, name))
 
-    def _sampler(self, known: int, n_jobs: int) -> Any:
-        """Returns the sampler after ``known`` trials; one of its own makes resuming exact."""
+    def _sampler(self, n_finished: int, n_jobs: int) -> Any:
+        """Returns the sampler after ``n_finished`` trials; one of its own makes resuming exact."""
         return _optuna().samplers.TPESampler(
-            seed=(self.plan.seed * 1_000_003 + known) % 2**32,
+            seed=(self.plan.seed * 1_000_003 + n_finished) % 2**32,
             multivariate=True,
             group=True,
             constant_liar=n_jobs > 1,
         )
 
     def _enqueue_defaults(self, study: Any) -> None:
-        """Has the defaults of every learner tried first, or what is next to them in its space."""
+        """Enqueues every learner's defaults, or the nearest point of its space, as first trials."""
         begun = {
             trial.user_attrs.get("first")
             for trial in study.get_trials(deepcopy=False)
             if _has_ended(trial) or trial.state.name == "WAITING"
         }
-        for each in self.candidates:
-            if each.label in begun:
+        for candidate in self.candidates:
+            if candidate.label in begun:
                 continue
-            places = {
-                f"{each.label} {name}": part.place(each.usual[name])
-                for name, part in each.space.items()
+            point = {
+                f"{candidate.label} {name}": part.place(candidate.defaults[name])
+                for name, part in candidate.space.items()
             }
-            marks = {"first": each.label}
-            if all(part.holds(each.usual[name]) for name, part in each.space.items()):
-                marks["usual"] = each.label
-            study.enqueue_trial({"learner": each.label, **places}, user_attrs=marks)
+            attributes = {"first": candidate.label}
+            if all(part.holds(candidate.defaults[name]) for name, part in candidate.space.items()):
+                attributes["defaults"] = candidate.label
+            study.enqueue_trial({"learner": candidate.label, **point}, user_attrs=attributes)
 
     def _try(self, trial: Any, check: Callable[[], None], cluster: Any) -> list[float]:
         """Returns the objectives of a trial, and notes its facts."""
-        labels = [each.label for each in self.candidates]
+        labels = [candidate.label for candidate in self.candidates]
         label = trial.suggest_categorical("learner", labels)
         number = labels.index(label)
         space = self.candidates[number].space
@@ -303,7 +305,7 @@ class Search:
         return [getattr(result, name) for name in self.objectives]
 
     def _interrupted(self, signum: int) -> InterruptedTrainingError:
-        """Returns the error of an interrupt, which says where the trials are."""
+        """Returns the error of an interrupt, which names the journal of the trials."""
         words = "trials that had ended count; with a journal (--study FILE) the search could go on"
         if self.journal is not None:
             words = f"trials that had ended are in {self.journal}; the same command goes on"
@@ -313,7 +315,7 @@ class Search:
 def _measure_there(search: Search, point: tuple[int, Mapping[str, Any]]) -> Measure:
     """Measures a point on another machine."""
     number, params = point
-    return measure(search.candidates[number], params, search.plan, lambda *seen: None)
+    return measure(search.candidates[number], params, search.plan, lambda *progress: None)
 
 
 def _check_lines(path: str) -> None:
@@ -348,16 +350,16 @@ _FACTS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
 
 def _finding(trial: Any) -> Finding:
     """Returns a trial that has ended; ValueError or the like where its journal is damaged."""
-    state, facts = _STATES[trial.state.name], trial.user_attrs
+    state, attributes = _STATES[trial.state.name], trial.user_attrs
     for number in (*(trial.values or ()), *trial.intermediate_values.values()):
         float(number)
     return Finding(
         trial.number,
         str(trial.params["learner"]),
-        dict(facts["params"]),
+        dict(attributes["params"]),
         state,
-        usual=facts.get("usual"),
-        **{name: kind(facts[name]) for name, kind in _FACTS[state].items()},
+        defaults=attributes.get("defaults"),
+        **{name: kind(attributes[name]) for name, kind in _FACTS[state].items()},
     )
 
 

@@ -17,7 +17,7 @@ _PIECES = 20  # of an epoch, between which an interrupt is heeded
 
 
 class Split(NamedTuple):
-    """What is learned from, and what it is scored on."""
+    """Training data, and the data that a trial is scored on."""
 
     data: Any
     dev: Any
@@ -25,7 +25,7 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner to be tried.
+    """A learner and the space of its parameters.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Candidate:
         Data in the features that this learner reads; one split, or as many as there are folds.
     space : mapping of str to Dimension
         What is tried.
-    usual : mapping of str to value
+    defaults : mapping of str to value
         The defaults of what is tried, which are tried first.
     fixed : mapping
         Parameters that stay as they are.
@@ -48,13 +48,13 @@ class Candidate:
     task: Any
     splits: Sequence[Split]
     space: Mapping[str, Dimension]
-    usual: Mapping[str, Any]
+    defaults: Mapping[str, Any]
     fixed: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How all trials are trained and scored, so that they can be compared."""
+    """Settings of training and scoring that all trials share, so that they are comparable."""
 
     metric: str
     epochs: int | None = None
@@ -65,7 +65,7 @@ class Plan:
 
 
 class Measure(NamedTuple):
-    """What a trial came to, at its best pass."""
+    """Result of a trial at its best epoch."""
 
     quality: float
     nonzeros: int

@@ -26,21 +26,21 @@ COLUMNS = (
 )
 
 
-class _Table(NamedTuple):
+class _GramTable(NamedTuple):
     """N-grams of the references of one list."""
 
     slots: np.ndarray  # int32[power of two]: n-gram + 1, 0 if empty
     keys: np.ndarray  # uint64[n-grams]
-    most: np.ndarray  # int32[n-grams]: how often at most in one reference
+    max_counts: np.ndarray  # int32[n-grams]: how often at most in one reference
     used: np.ndarray  # int32[n-grams]: how often so far in the text of ``owner``
     owner: np.ndarray  # int64[n-grams]
 
 
 def _checked_sets(
-    which: ArrayLike, starts: ArrayLike
+    groups: ArrayLike, starts: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Both as arrays, if each candidate is of a set of references and no set is empty."""
-    sets, bounds = np.asarray(which, np.int64), np.asarray(starts, np.int64)
+    sets, bounds = np.asarray(groups, np.int64), np.asarray(starts, np.int64)
     if sets.size and not 0 <= sets.min() <= sets.max() < len(bounds) - 1:
         raise HopefearError(
             f"candidates have the references {sets.min()} to {sets.max()}, and there are "
@@ -53,14 +53,14 @@ def _checked_sets(
 
 
 @kernel
-def _count(words, ptr, which, reference_words, reference_ptr, starts, table, counts):
+def _count(words, offsets, groups, reference_words, reference_offsets, starts, table, counts):
     last = -1
-    for c in range(len(which)):
-        i = which[c]
+    for c in range(len(groups)):
+        i = groups[c]
         if i != last:
-            _learn(reference_words, reference_ptr, starts[i], starts[i + 1], table)
+            _learn(reference_words, reference_offsets, starts[i], starts[i + 1], table)
             last = i
-        begin, end = ptr[c], ptr[c + 1]
+        begin, end = offsets[c], offsets[c + 1]
         size = end - begin
         for k in range(begin, end):
             h = np.uint64(0)
@@ -73,28 +73,28 @@ def _count(words, ptr, which, reference_words, reference_ptr, starts, table, cou
                     table.owner[g] = c
                     table.used[g] = 0
                 table.used[g] += 1
-                if table.used[g] <= table.most[g]:
+                if table.used[g] <= table.max_counts[g]:
                     counts[c, n] += 1
         for n in range(ORDERS):
             counts[c, ORDERS + n] = max(0, size - n)
         counts[c, 2 * ORDERS] = size
-        counts[c, 2 * ORDERS + 1] = _closest(size, reference_ptr, starts[i], starts[i + 1])
+        counts[c, 2 * ORDERS + 1] = _closest(size, reference_offsets, starts[i], starts[i + 1])
 
 
 @helper
-def _learn(words, ptr, first, stop, table):
+def _learn(words, offsets, first, stop, table):
     """Fill the table with the n-grams of these references, each as often as in one at most."""
     table.slots[:] = 0
     grams = 0
     for r in range(first, stop):
-        for k in range(ptr[r], ptr[r + 1]):
+        for k in range(offsets[r], offsets[r + 1]):
             h = np.uint64(0)
-            for n in range(min(ORDERS, ptr[r + 1] - k)):
+            for n in range(min(ORDERS, offsets[r + 1] - k)):
                 h = _mix(h, words[k + n])
                 slot = key_slot(table.slots, table.keys, h)
                 if table.slots[slot] == 0:
                     table.keys[grams] = h
-                    table.most[grams] = 0
+                    table.max_counts[grams] = 0
                     table.owner[grams] = -1
                     grams += 1
                     table.slots[slot] = grams
@@ -103,7 +103,7 @@ def _learn(words, ptr, first, stop, table):
                     table.owner[g] = -2 - r
                     table.used[g] = 0
                 table.used[g] += 1
-                table.most[g] = max(table.most[g], table.used[g])
+                table.max_counts[g] = max(table.max_counts[g], table.used[g])
 
 
 @helper
@@ -116,11 +116,11 @@ def _mix(h, word):
 
 
 @helper
-def _closest(size, ptr, first, stop):
+def _closest(size, offsets, first, stop):
     """Length of the reference closest in length, the shorter of two that are equally close."""
-    best = ptr[first + 1] - ptr[first]
+    best = offsets[first + 1] - offsets[first]
     for r in range(first + 1, stop):
-        length = ptr[r + 1] - ptr[r]
+        length = offsets[r + 1] - offsets[r]
         if abs(length - size) < abs(best - size) or (
             abs(length - size) == abs(best - size) and length < best
         ):
@@ -234,20 +234,20 @@ class Bleu(ListMetric):
         return self.tokenize == "none" and not self.lowercase
 
     def statistics(self, references: Sequence[Sequence[str]], outputs: Sequence[str]) -> Statistics:
-        which, sets = grouped(references, outputs)
+        groups, sets = grouped(references, outputs)
         numbers: dict[str, int] = {}
         starts = np.cumsum([0, *map(len, sets)])
-        words, ptr = self._numbered(outputs, numbers)
+        words, offsets = self._numbered(outputs, numbers)
         gold = self._numbered((line for lines in sets for line in lines), numbers)
-        return self.word_statistics(words, ptr, which, *gold, starts).astype(np.int64)
+        return self.word_statistics(words, offsets, groups, *gold, starts).astype(np.int64)
 
     def word_statistics(
         self,
         words: np.ndarray,
-        ptr: np.ndarray,
-        which: np.ndarray,
+        offsets: np.ndarray,
+        groups: np.ndarray,
         reference_words: np.ndarray,
-        reference_ptr: np.ndarray,
+        reference_offsets: np.ndarray,
         reference_starts: np.ndarray,
     ) -> np.ndarray:
         """Returns statistics (int32) of candidates whose words are numbers, such as hashes.
@@ -256,7 +256,7 @@ class Bleu(ListMetric):
         ----------
         words, ptr : uint64, int64 arrays
             Candidate c has the words ``words[ptr[c]:ptr[c + 1]]``.
-        which : int64 array
+        groups : int64 array
             The set of references of each candidate. Neighbours of the same set share the work on
             it.
         reference_words, reference_ptr : uint64, int64 arrays
@@ -270,30 +270,35 @@ class Bleu(ListMetric):
         >>> Bleu().word_statistics(words, ptr, [0, 0], words, ptr[:2], [0, 1]).tolist()
         [[3, 2, 1, 0, 3, 2, 1, 0, 3, 3], [2, 1, 0, 0, 2, 1, 0, 0, 2, 3]]
         """
-        ptr, reference_ptr = np.asarray(ptr, np.int64), np.asarray(reference_ptr, np.int64)
-        which, starts = _checked_sets(which, reference_starts)
-        grams = ORDERS * int(np.diff(reference_ptr[starts]).max(initial=0))
-        table = _Table(
+        offsets, reference_offsets = (
+            np.asarray(offsets, np.int64),
+            np.asarray(reference_offsets, np.int64),
+        )
+        groups, starts = _checked_sets(groups, reference_starts)
+        grams = ORDERS * int(np.diff(reference_offsets[starts]).max(initial=0))
+        table = _GramTable(
             np.zeros(1 << (2 * grams + 16).bit_length(), np.int32),
             np.zeros(grams, np.uint64),
             np.zeros(grams, np.int32),
             np.zeros(grams, np.int32),
             np.zeros(grams, np.int64),
         )
-        counts = np.zeros((len(which), len(COLUMNS)), np.int32)
+        counts = np.zeros((len(groups), len(COLUMNS)), np.int32)
         with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-            _count(words, ptr, which, reference_words, reference_ptr, starts, table, counts)
+            _count(
+                words, offsets, groups, reference_words, reference_offsets, starts, table, counts
+            )
         return counts
 
     def _numbered(
         self, lines: Iterable[str], numbers: dict[str, int]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns the words of all lines as numbers, and where lines begin."""
-        words, ptr = array("Q"), [0]
+        words, offsets = array("Q"), [0]
         for line in lines:
             words.extend(numbers.setdefault(word, len(numbers)) for word in self.words(line))
-            ptr.append(len(words))
-        return np.array(words, np.uint64), np.array(ptr, np.int64)
+            offsets.append(len(words))
+        return np.array(words, np.uint64), np.array(offsets, np.int64)
 
     def words(self, text: str) -> list[str]:
         """The words of a line, as they are counted."""

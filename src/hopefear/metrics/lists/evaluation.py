@@ -1,4 +1,4 @@
-"""How good a choice from lists of candidates is, beside what the lists allow and beside another.
+"""Scores of a choice from lists of candidates, beside the best choice and another choice.
 
 Choices are compared by resampling whole lists.
 """
@@ -62,42 +62,43 @@ def ranks(
     if len(starts) == 1:
         return np.zeros(0, np.int64)
     sizes = np.diff(starts)
-    own = np.repeat(scores[chosen], sizes)
+    chosen_scores = np.repeat(scores[chosen], sizes)
     earlier = np.arange(len(scores)) < np.repeat(chosen, sizes)
-    ahead = (scores > own) | ((scores == own) & earlier)
+    ahead = (scores > chosen_scores) | ((scores == chosen_scores) & earlier)
     return 1 + np.add.reduceat(ahead.astype(np.int64), starts[:-1])
 
 
 def numbered(
-    positions: ArrayLike, starts: NDArray[np.int64], who: str = "chosen"
+    positions: ArrayLike, starts: NDArray[np.int64], argument: str = "chosen"
 ) -> NDArray[np.int64]:
     """Numbers of candidates, from their positions in their lists."""
-    places = np.asarray(positions)
+    indices = np.asarray(positions)
     sizes = np.diff(starts)
-    if places.shape != sizes.shape or places.dtype.kind not in "iu":
+    if indices.shape != sizes.shape or indices.dtype.kind not in "iu":
         raise HopefearError(
-            f"{who} has shape {places.shape} and type {places.dtype}; give one whole number for "
-            f"each of the {len(sizes)} lists, the position of a candidate"
+            f"{argument} has shape {indices.shape} and type {indices.dtype}; give one whole number "
+            f"for each of the {len(sizes)} lists, the position of a candidate"
         )
-    wrong = np.flatnonzero((places < 0) | (places >= sizes))
+    wrong = np.flatnonzero((indices < 0) | (indices >= sizes))
     if len(wrong):
         i = wrong[0]
         raise HopefearError(
-            f"{who}[{i}] is {places[i]}, but list {i} has the candidates 0 .. {sizes[i] - 1}"
+            f"{argument}[{i}] is {indices[i]}, but list {i} has the candidates 0 .. {sizes[i] - 1}"
         )
-    return starts[:-1] + places.astype(np.int64)
+    return starts[:-1] + indices.astype(np.int64)
 
 
-def values_of(values: ArrayLike, candidates: int, who: str) -> NDArray[np.float64]:
+def values_of(values: ArrayLike, candidates: int, argument: str) -> NDArray[np.float64]:
     """One number for each candidate, if that is what ``values`` are."""
     numbers: NDArray[Any] = np.asarray(values, np.float64)
     if numbers.shape != (candidates,):
         raise HopefearError(
-            f"{who} has shape {numbers.shape}; give one number for each of {candidates} candidates"
+            f"{argument} has shape {numbers.shape}; give one number for each of {candidates} "
+            "candidates"
         )
     wrong = np.flatnonzero(np.isnan(numbers))
     if len(wrong):
-        raise HopefearError(f"{who}[{wrong[0]}] is not a number; give every candidate a value")
+        raise HopefearError(f"{argument}[{wrong[0]}] is not a number; give every candidate a value")
     return numbers
 
 
@@ -159,7 +160,7 @@ def compare_lists(
     return _tests(metric, a, b, score or metric.main, samples, seed, n_references)
 
 
-class Choice(NamedTuple):
+class ScoredChoice(NamedTuple):
     """Scores of one candidate from each list, 95 % bounds of the main one, and what was counted."""
 
     scores: Scores
@@ -170,7 +171,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ListScores:
-    """What a model chose, beside what the generator put first and what the lists hold.
+    """Scores of a model's choice, beside the first candidates and the best of the lists.
 
     Parameters
     ----------
@@ -196,10 +197,10 @@ class ListScores:
     """
 
     metric: ListMetric
-    model: Choice
-    baseline: Choice
-    oracle: Choice
-    worst: Choice
+    model: ScoredChoice
+    baseline: ScoredChoice
+    oracle: ScoredChoice
+    worst: ScoredChoice
     test: Scores
     oracle_rate: float
     baseline_oracle_rate: float
@@ -230,9 +231,9 @@ class ListScores:
         """Everything by name: ``f1``, ``f1_low``, ``baseline_f1``, ``p_value`` and so on."""
         main = self.metric.main
         scores: dict[str, Any] = {}
-        for who, choice in self._choices().items():
-            scores |= {f"{who}{name}": value for name, value in choice.scores.items()}
-            scores |= {f"{who}{main}_low": choice.low, f"{who}{main}_high": choice.high}
+        for prefix, choice in self._choices().items():
+            scores |= {f"{prefix}{name}": value for name, value in choice.scores.items()}
+            scores |= {f"{prefix}{main}_low": choice.low, f"{prefix}{main}_high": choice.high}
         return scores | {
             "difference": self.test["difference"],
             "difference_low": self.test["low"],
@@ -273,8 +274,8 @@ class ListScores:
     def _table(self) -> tuple[list[str], list[list[str]]]:
         """Names of scores, and for each choice its title and scores."""
         main, digits = self.metric.main, self._digits
-        others = [name for name in self.model.scores if name != main]
-        heads = [main, "low", "high", *(others if len(others) < 4 else ())]
+        further = [name for name in self.model.scores if name != main]
+        heads = [main, "low", "high", *(further if len(further) < 4 else ())]
         rows = []
         titles = ("model", "1-best", "oracle", "worst")
         for title, choice in zip(titles, self._choices().values(), strict=True):
@@ -303,7 +304,7 @@ class ListScores:
     def _digits(self) -> int:
         return 4 if self.metric.main == "cost" else 2  # most are percentages, costs often below one
 
-    def _choices(self) -> dict[str, Choice]:
+    def _choices(self) -> dict[str, ScoredChoice]:
         return {
             "": self.model,
             "baseline_": self.baseline,
@@ -418,9 +419,9 @@ def _tests(
     return test | {"signature": str(test["signature"]).replace(metric.signature, signature, 1)}
 
 
-def _choice(metric: ListMetric, rows: NDArray[Any], samples: int, seed: int) -> Choice:
+def _choice(metric: ListMetric, rows: NDArray[Any], samples: int, seed: int) -> ScoredChoice:
     interval = confidence_interval(metric, rows, metric.main, replicates=samples, seed=seed)
-    return Choice(metric.scores(rows.sum(axis=0)), interval.low, interval.high, rows)
+    return ScoredChoice(metric.scores(rows.sum(axis=0)), interval.low, interval.high, rows)
 
 
 def _mean_rank(

@@ -39,7 +39,7 @@ def grouped(
             f"{len(outputs)} texts and {len(references)} sets of references do not pair up; give "
             "as many of both"
         )
-    which: list[int] = []
+    groups: list[int] = []
     sets: list[Sequence[str]] = []
     for i, shared in enumerate(references):
         if not sets or (shared is not sets[-1] and shared != sets[-1]):
@@ -53,8 +53,8 @@ def grouped(
                     f"candidate {i} has no reference; give at least one, or a cost instead"
                 )
             sets.append(shared)
-        which.append(len(sets) - 1)
-    return np.array(which, np.int64), sets
+        groups.append(len(sets) - 1)
+    return np.array(groups, np.int64), sets
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ class TextMetric(ListMetric):
 
         Neighbours with equal references share the work on them.
         """
-        which, sets = grouped(references, outputs)
+        groups, sets = grouped(references, outputs)
         rows: list[Sequence[float]] = []
         last, prepared = -1, None
-        for text, i in zip(outputs, which.tolist(), strict=True):
+        for text, i in zip(outputs, groups.tolist(), strict=True):
             if i != last:
                 prepared, last = self._prepared(sets[i]), i
             rows.append(self._row(text, prepared))
@@ -171,7 +171,7 @@ class Chrf(_SacrebleuMetric):
     def columns(self) -> tuple[str, ...]:
         kinds = [f"char_{n + 1}" for n in range(self.char_order)]
         kinds += [f"word_{n + 1}" for n in range(self.word_order)]
-        return tuple(f"{what}_{kind}" for kind in kinds for what in ("ours", "gold", "matched"))
+        return tuple(f"{side}_{kind}" for kind in kinds for side in ("ours", "gold", "matched"))
 
     @property
     def scorer(self) -> Any:
@@ -191,10 +191,10 @@ class Chrf(_SacrebleuMetric):
         """chrF between 0 and 1 of statistics with their columns first."""
         precision = recall = orders = np.zeros(np.shape(rows)[1:])
         for i in range(0, len(rows), 3):
-            ours, gold, hits = rows[i : i + 3]
+            predicted, gold, hits = rows[i : i + 3]
             # Orders that one side is too short for are left out of both means.
-            long_enough = (ours > 0) & (gold > 0)
-            precision = precision + np.where(long_enough, ratio(hits, ours), 0.0)
+            long_enough = (predicted > 0) & (gold > 0)
+            precision = precision + np.where(long_enough, ratio(hits, predicted), 0.0)
             recall = recall + np.where(long_enough, ratio(hits, gold), 0.0)
             orders = orders + long_enough
         precision, recall = ratio(precision, orders), ratio(recall, orders)
@@ -309,8 +309,10 @@ class _ErrorRate(TextMetric):
 
     def _row(self, text: str, prepared: tuple[Any, list[Sequence[str]]]) -> Sequence[int]:
         distance, references = prepared
-        ours = self._cut(text)
-        rows: list[tuple[int, int]] = [(distance(ours, gold), len(gold)) for gold in references]
+        predicted = self._cut(text)
+        rows: list[tuple[int, int]] = [
+            (distance(predicted, gold), len(gold)) for gold in references
+        ]
         return min(rows, key=lambda row: row[0] / max(row[1], 1))
 
     def _cut(self, text: str) -> Sequence[str]:

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component
+from hopefear.core.component import component, helper
 from hopefear.core.interfaces import UNRIVALLED, Structure
 from hopefear.core.workspace import new_workspace
 from hopefear.structures.chain.mu import (
     BagProduct,
     ChainMu,
     add_cell,
-    empty_bag,
+    clear_parts,
     fill_bag,
     forget_parts,
     new_bag,
@@ -198,14 +198,13 @@ class Chain(NamedTuple):
     def argmax(self, x, theta, y):
         viterbi(chain_shape(self), length(x), theta.scores, theta.space.table, y)
 
-    def violation(self, x, theta, y):
-        self.argmax(x, theta, y)
-        z = self.lead(x, theta, y)
-        if z == 0.0 and is_gold(x, y):
-            return 1.0
-        return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
-
-    def margin(self, x, theta, y):
+    def margin(self, x, theta, y, exact):
+        if not exact:
+            self.argmax(x, theta, y)
+            z = self.lead(x, theta, y)
+            if z == 0.0 and is_gold(x, y):
+                return 1.0
+            return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
         gold = gold_path(x, theta.path)
         best = rival(chain_shape(self), length(x), theta.scores, theta.space, gold, y)
         return UNRIVALLED if best == -math.inf and is_gold(x, y) else self.lead(x, theta, y)
@@ -238,22 +237,21 @@ class Chain(NamedTuple):
         viterbi(chain_shape(self), length(x), theta.charged, theta.space.table, y)
         return self.lead(x, theta, y), self.charge(x, cost, y)
 
-    def candidates(self, x, theta, cost, n, ratio):
-        scores = theta.scores
+    def k_best(self, x, theta, cost, ratio, outputs):
+        scores, space, longest = theta.scores, theta.space, theta.path.size
         if cost is not None:
             charge_nodes(self, x, theta, cost, 1.0)
             scores = theta.charged
-        return self.search.find(chain_shape(self), length(x), scores, theta.space, n, ratio)
+        n = outputs.shape[0]
+        count = self.search.find(chain_shape(self), length(x), scores, space, n, ratio)
+        for k in range(count):
+            for t in range(length(x)):
+                outputs[k, t] = space.paths[k * longest + t]
+        return count
 
-    def candidate(self, x, theta, k):
-        longest = theta.path.size
-        return theta.space.paths[k * longest : k * longest + length(x)]
-
-    def clear(self, x, mu):
-        forget_parts(self, x, mu)
-        empty_bag(mu.bag)
-
-    def pull(self, x, y, coef, mu):
+    def add_difference(self, x, y, coef, mu, clear):
+        if clear:
+            clear_parts(self, x, mu)
         shape, width = chain_shape(self), self.width
         gold, start = x.data.labels, x.data.starts[x.i]
         mu.bag.used[1] = 0
@@ -269,20 +267,11 @@ class Chain(NamedTuple):
                     add_cell(mu, a, coef)
                     add_cell(mu, b, -coef)
 
-    def expect(self, x, theta, coef, mu):
-        shape, T, width = chain_shape(self), length(x), self.width
-        gold, start = x.data.labels, x.data.starts[x.i]
-        total = marginals(shape, T, theta.scores, theta.forward, Scores(mu.nodes, mu.edges))
-        scale_parts(self, T, mu, -coef)
-        for t in range(T):
-            right = t * width + gold[start + t]
-            mu.nodes[right] += coef
-            total -= np.float64(theta.scores.nodes[right])
-            if t > 0:
-                a = cell(shape, t, gold, start)
-                mu.edges[a] += coef
-                total -= np.float64(theta.scores.edges[a])
-        return total
+    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+        if cost is None:
+            value = surprise(self, x, theta, coef, mu)
+            return value, value < 0.6  # gold has over half of the probability
+        return divergence(self, x, theta, cost, sharp, coef, mu), False
 
     def expect_cost(self, x, theta, cost, sharp, coef, mu):
         T, sums = length(x), theta.sums
@@ -292,28 +281,6 @@ class Chain(NamedTuple):
         risk = cost_covariances(chain_shape(self), T, sums.scores, sums, theta.forward, out)
         scale_parts(self, T, mu, -coef * sharp)
         return risk
-
-    def expect_good(self, x, theta, cost, sharp, coef, mu):
-        shape, T, sums = chain_shape(self), length(x), theta.sums
-        price_nodes(self, x, cost, sums.prices)
-        # Nothing is wanted that is forbidden, by limits or by scores.
-        copy_scores(self, T, theta.scores, 0.0, sums.scores)
-        for q in range(T * self.width):
-            if theta.scores.nodes[q] > -math.inf:
-                sums.scores.nodes[q] = -sharp * sums.prices[q]
-        out = Scores(mu.nodes, mu.edges)
-        value = -marginals(shape, T, sums.scores, theta.forward, out)
-        value += expected_score(self, T, out, sums.scores)
-        copy_scores(self, T, out, 1.0, sums.scores)
-        value -= expected_score(self, T, out, theta.scores)
-        value += marginals(shape, T, theta.scores, theta.forward, out)
-        scale_parts(self, T, mu, -coef)
-        part = mu.nodes.dtype.type(coef)
-        for q in range(T * self.width):
-            mu.nodes[q] += part * sums.scores.nodes[q]
-        for q in range(tables_used(self, T) * table_size(self)):
-            mu.edges[q] += part * sums.scores.edges[q]
-        return max(0.0, value)
 
     def places(self, x):
         return length(x)
@@ -345,19 +312,62 @@ class Chain(NamedTuple):
                     total += weights.at(np.uint64(bag.rows[k] * width + c)) * g * g
         return total
 
-    def gram(self, x, theta, count, mu, products):
+    def gram_matrix(self, x, outputs, count, mu, products):
         row = BagProduct(mu.bag, self.width, mu.total)
         for k in range(count):
-            self.contrast(x, self.candidate(x, theta, k), 1.0, mu)
+            self.add_difference(x, outputs[k], 1.0, mu, True)
             fill_bag(self, x, mu)
             for m in range(k, count):
                 forget_parts(self, x, mu)
-                self.pull(x, self.candidate(x, theta, m), 1.0, mu)
+                self.add_difference(x, outputs[m], 1.0, mu, False)
                 mu.total[0] = 0.0
                 scatter_nodes(self, x, mu, row)
                 scatter_edges(self, x, mu, row)
                 products[k, m] = mu.total[0]
                 products[m, k] = mu.total[0]
+
+
+@helper
+def surprise(chain, x, theta, coef, mu):
+    """Sets ``mu`` to ``coef`` times (gold minus expectation); returns -log P(gold)."""
+    shape, T, width = chain_shape(chain), length(x), chain.width
+    gold, start = x.data.labels, x.data.starts[x.i]
+    total = marginals(shape, T, theta.scores, theta.forward, Scores(mu.nodes, mu.edges))
+    scale_parts(chain, T, mu, -coef)
+    for t in range(T):
+        right = t * width + gold[start + t]
+        mu.nodes[right] += coef
+        total -= np.float64(theta.scores.nodes[right])
+        if t > 0:
+            a = cell(shape, t, gold, start)
+            mu.edges[a] += coef
+            total -= np.float64(theta.scores.edges[a])
+    return total
+
+
+@helper
+def divergence(chain, x, theta, cost, sharp, coef, mu):
+    """Sets ``mu`` to ``coef`` times (Q - P), Q by costs; returns the divergence of Q from P."""
+    shape, T, sums = chain_shape(chain), length(x), theta.sums
+    price_nodes(chain, x, cost, sums.prices)
+    # Nothing is wanted that is forbidden, by limits or by scores.
+    copy_scores(chain, T, theta.scores, 0.0, sums.scores)
+    for q in range(T * chain.width):
+        if theta.scores.nodes[q] > -math.inf:
+            sums.scores.nodes[q] = -sharp * sums.prices[q]
+    out = Scores(mu.nodes, mu.edges)
+    value = -marginals(shape, T, sums.scores, theta.forward, out)
+    value += expected_score(chain, T, out, sums.scores)
+    copy_scores(chain, T, out, 1.0, sums.scores)
+    value -= expected_score(chain, T, out, theta.scores)
+    value += marginals(shape, T, theta.scores, theta.forward, out)
+    scale_parts(chain, T, mu, -coef)
+    part = mu.nodes.dtype.type(coef)
+    for q in range(T * chain.width):
+        mu.nodes[q] += part * sums.scores.nodes[q]
+    for q in range(tables_used(chain, T) * table_size(chain)):
+        mu.edges[q] += part * sums.scores.edges[q]
+    return max(0.0, value)
 
 
 def bytes_needed(chain: Any, longest: int, depth: int) -> int:

@@ -155,6 +155,13 @@ def forget_parts(chain, x, mu):
 
 
 @helper
+def clear_parts(chain, x, mu):
+    """Sets all weights to zero, those of the bag as well."""
+    forget_parts(chain, x, mu)
+    empty_bag(mu.bag)
+
+
+@helper
 def scale_parts(chain, T, mu, factor):
     """Multiply weights that all parts of a sequence have been given."""
     mu.extent[0], mu.extent[1] = 1, max(T, mu.extent[1])

@@ -158,11 +158,8 @@ class Tree(NamedTuple):
     def argmax(self, x, theta, y):
         best_tree(self, x, theta, y)
 
-    def violation(self, x, theta, y):
-        return violation_of(self, x, theta, y)
-
-    def margin(self, x, theta, y):
-        return margin_of(self, x, theta, y)
+    def margin(self, x, theta, y, exact):
+        return margin_of(self, x, theta, y) if exact else violation_of(self, x, theta, y)
 
     def right(self, x, y):
         return is_gold(x, y)
@@ -179,35 +176,31 @@ class Tree(NamedTuple):
     def seek(self, x, theta, cost, sign, y):
         return seek_tree(self, x, theta, cost, sign, y)
 
-    def candidates(self, x, theta, cost, n, ratio):
-        count = rank_trees(self, x, theta, cost, n)
+    def k_best(self, x, theta, cost, ratio, outputs):
+        count = rank_trees(self, x, theta, cost, outputs.shape[0])
         if ratio > 0.0 and count > 0:
             ranking = theta.ranking
             lowest = ranking.scores[ranking.order[0]] - math.log(ratio)
             while count > 1 and ranking.scores[ranking.order[count - 1]] < lowest:
                 count -= 1
+        for k in range(count):
+            for m in range(length(x)):
+                outputs[k, m] = theta.ranking.codes[theta.ranking.order[k], m]
         return count
 
-    def candidate(self, x, theta, k):
-        return theta.ranking.codes[theta.ranking.order[k], : length(x)]
-
-    def clear(self, x, mu):
-        clear_mu(self, x, mu)
-
-    def pull(self, x, y, coef, mu):
+    def add_difference(self, x, y, coef, mu, clear):
+        if clear:
+            clear_mu(self, x, mu)
         pull_trees(self, x, y, coef, mu)
 
-    def contrast(self, x, y, coef, mu):
-        contrast_trees(self, x, y, coef, mu)
-
-    def expect(self, x, theta, coef, mu):
-        return expect_trees(self, x, theta, coef, mu)
+    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+        if cost is None:
+            value = expect_trees(self, x, theta, coef, mu)
+            return value, value < 0.6  # gold has over half of the probability
+        return expect_good_trees(self, x, theta, cost, sharp, coef, mu), False
 
     def expect_cost(self, x, theta, cost, sharp, coef, mu):
         return expect_cost_of_trees(self, x, theta, cost, sharp, coef, mu)
-
-    def expect_good(self, x, theta, cost, sharp, coef, mu):
-        return expect_good_trees(self, x, theta, cost, sharp, coef, mu)
 
     def places(self, x):
         return length(x)
@@ -247,13 +240,13 @@ class Tree(NamedTuple):
                     total += weights.at(j) * g * g
         return total
 
-    def gram(self, x, theta, count, mu, products):
+    def gram_matrix(self, x, outputs, count, mu, products):
         for k in range(count):
-            self.contrast(x, self.candidate(x, theta, k), 1.0, mu)
+            self.add_difference(x, outputs[k], 1.0, mu, True)
             sum_up(self, x, mu)
             for m in range(k, count):
                 forget_parts(self, x, mu)
-                self.pull(x, self.candidate(x, theta, m), 1.0, mu)
+                self.add_difference(x, outputs[m], 1.0, mu, False)
                 products[k, m] = product(self, x, mu)
                 products[m, k] = products[k, m]
 
@@ -327,13 +320,6 @@ def clear_mu(tree, x, mu):
     """Set the weights of all parts, and the direction in full, to zero."""
     forget_parts(tree, x, mu)
     forget_sums(mu)
-
-
-@shared_kernel
-def contrast_trees(tree, x, y, coef, mu):
-    """Set ``mu`` to ``coef`` times (parts of gold minus parts of ``y``)."""
-    clear_mu(tree, x, mu)
-    pull_trees(tree, x, y, coef, mu)
 
 
 @shared_kernel

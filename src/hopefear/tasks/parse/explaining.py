@@ -11,7 +11,7 @@ import numpy as np
 from hopefear.data.treebank import Treebank
 from hopefear.errors import HopefearError
 from hopefear.features.arcs.naming import (
-    Part,
+    ArcPart,
     Sentence,
     arc_part,
     grandparent_part,
@@ -100,7 +100,7 @@ def _runner_up(model: ParseModel, data: Any, best: np.ndarray, word: int) -> np.
         raise HopefearError(reason) from error
 
 
-def _parts(codes: np.ndarray, labels: int, order: int) -> Iterator[tuple[Part, int]]:
+def _parts(codes: np.ndarray, labels: int, order: int) -> Iterator[tuple[ArcPart, int]]:
     """All parts of a tree; the relation is that of a part of the family ``label``."""
     heads = [0, *(codes // labels).tolist()]
     n = len(codes)
@@ -124,13 +124,13 @@ def _parts(codes: np.ndarray, labels: int, order: int) -> Iterator[tuple[Part, i
             yield grandparent_part(heads[heads[m]], heads[m], m), 0
 
 
-def _coordinate(model: ParseModel, part: Part, key: int, relation: int) -> int:
+def _coordinate(model: ParseModel, part: ArcPart, key: int, relation: int) -> int:
     if part.family != "label":
         return key
     return model.features.plain + STEP * key + relation
 
 
-def _where(part: Part, relation: int, labels: tuple[str, ...], word: int) -> str:
+def _where(part: ArcPart, relation: int, labels: tuple[str, ...], word: int) -> str:
     """The relation, and the place of a part that is about another word."""
     m = part.ends[1]
     place = "" if m == word + 1 else f" at word {m - word - 1:+d}"

@@ -11,24 +11,29 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import ListDataset, encoded
+from hopefear.data.lists.dataset import teaching
 from hopefear.data.lists.files import read_lists
-from hopefear.features.parts import list_features_from_parts
+from hopefear.data.lists.objects import ListReader, listed
+from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, ListScores
-from hopefear.tasks.base import Explanation, begin, cut
-from hopefear.tasks.estimator import ModelEstimator, as_value_errors, for_streams, held_out
-from hopefear.tasks.rerank.input import ListReader, blocks_of, held_in, metric_meant
-from hopefear.tasks.rerank.judging import metric_of, scores
-from hopefear.tasks.rerank.model import RerankModel
-from hopefear.tasks.rerank.task import (
-    DEFAULT_LEARNER,
-    Reranking,
-    baseline_of,
-    check,
-    dataset,
-    evaluate,
-    teaching,
+from hopefear.tasks.answers import Question
+from hopefear.tasks.base import Explanation, NBestList, begin
+from hopefear.tasks.estimator import (
+    ModelEstimator,
+    as_value_errors,
+    for_streams,
 )
+from hopefear.tasks.prepare import Options
+from hopefear.tasks.rerank.answers import (
+    ALONE,
+    AnswersOfBlocks,
+    answer,
+    evaluate,
+    reasons,
+)
+from hopefear.tasks.rerank.model import RerankModel
+from hopefear.tasks.rerank.prepare import PreparedLists, prepare
+from hopefear.tasks.rerank.task import DEFAULT_LEARNER, Reranking, named_metric
 from hopefear.training.loop import Event
 
 
@@ -60,6 +65,9 @@ class Reranker(ModelEstimator[RerankModel]):
         Which of equally cheap candidates is to be learned: the first, or that of highest score.
     tied : bool
         Treat all candidates as cheap as the oracle as right, not the oracle alone.
+    dedup : {"first", "best", "none"}
+        Which of the candidates of a list with equal texts to read: the first, the one of highest
+        score, or all. Copies left out have the probability 0.
     min_count : int, optional
         Features that tell candidates apart in fewer lists are left out; None is 5 for trees and 1
         elsewhere. More makes smaller models.
@@ -111,7 +119,7 @@ class Reranker(ModelEstimator[RerankModel]):
 
     _task, _kind, _models = "rerank", Reranking, RerankModel
     _reader: ListReader
-    _map: Any = None  # the features that the trainer's weights belong to
+    _prepared: PreparedLists  # without its data: the features that the trainer's weights belong to
 
     def __init__(
         self,
@@ -124,6 +132,7 @@ class Reranker(ModelEstimator[RerankModel]):
         baseline: str = "feature",
         oracle: str = "first",
         tied: bool = False,
+        dedup: str = "first",
         min_count: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -152,8 +161,9 @@ class Reranker(ModelEstimator[RerankModel]):
         X : list of lists of candidates
             A candidate is a dict of features; or a dict with ``features``, ``score``, ``cost``,
             ``text`` and ``tree``, all optional. A list may also be a sparse matrix or an array with
-            a row for each candidate, or a dict with ``candidates`` and ``reference``. What
-            :meth:`read` gives will do too.
+            a row for each candidate, or a dict with ``candidates`` and ``reference``. Blocks of
+            lists will do too, as :meth:`read` gives them, or
+            :func:`hopefear.data.lists.files.read_lists`, one at a time.
         y : list, optional
             For every list the costs of its candidates, or reference texts (one, or a list of them)
             for the ``metric``, or the gold tree. None: candidates or lists have their own.
@@ -164,54 +174,11 @@ class Reranker(ModelEstimator[RerankModel]):
             a better score, and the best model is kept.
         """
         with as_value_errors():
-            blocks, reader = self._blocks(X, y, sample_weight)
-            dev = None if X_val is None else self._blocks(X_val, y_val, reader=reader)[0]
-            self._fit(blocks, dev, reader)
+            blocks, reader = self._read(X, y, sample_weight)
+            dev = None if X_val is None else self._read(X_val, y_val, reader=reader)[0]
+            self.train(blocks, dev)
+            self._settle(reader)
         return self
-
-    def fit_file(
-        self,
-        path: str | os.PathLike[str],
-        dev: str | os.PathLike[str] | None = None,
-        *,
-        dev_gold: str | os.PathLike[str] | None = None,
-        **reading: Any,
-    ) -> Self:
-        """Learn from a file of lists, block by block.
-
-        Parameters
-        ----------
-        path, dev : str or path
-            Training lists, and held-out ones as ``X_val`` of :meth:`fit`.
-        dev_gold : str or path, optional
-            Gold trees of ``dev``, where it is in the format bllip.
-        **reading
-            As in :func:`hopefear.data.lists.files.read_lists`, such as ``dedup="best"``, which the
-            model keeps for the command line. A ``format`` is taken for ``dev`` where it fits.
-        """
-        with as_value_errors():
-            metric = metric_meant(self.metric)
-            dev_blocks = held_in(dev, dev_gold, metric, reading)
-            self._fit(read_lists(path, metric=metric, **reading), dev_blocks, ListReader())
-            how = {"reading": {"dedup": reading.get("dedup", "first")}}
-            self._model = replace(self._model, about={**self._model.about, **how})
-        return self
-
-    def _fit(
-        self,
-        blocks: Iterable[CandidateLists],
-        dev_blocks: Iterable[CandidateLists] | None,
-        reader: ListReader,
-    ) -> None:
-        data, dev, seed = self._dataset(blocks), None, self._seed()
-        if dev_blocks is not None:
-            dev = self._encoded(dev_blocks, data.features, baseline_of(data))
-        elif self.early_stopping:
-            rest, part = held_out(len(data), self.validation_fraction, seed, "lists")
-            data, dev = data.take(rest), data.take(part)
-        task = self._asked()
-        model = self._train(task, data, dev, metric_of(task.metric, data).main, seed=seed)
-        self._settle(reader, model, data.features)
 
     @for_streams
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -234,16 +201,16 @@ class Reranker(ModelEstimator[RerankModel]):
         """
         with as_value_errors():
             if self._begun():
-                blocks = self._blocks(X, y, sample_weight, reader=self._reader)[0]
-                data = teaching(self._encoded(blocks, self._map, self._model.baseline))
-                self._learn(data, self._trainer)
+                blocks = self._read(X, y, sample_weight, reader=self._reader)[0]
+                self._learn(teaching(self._prepared.held_out(blocks)), self._trainer)
                 return self
-            blocks, reader = self._blocks(X, y, sample_weight)
-            data = self._dataset(blocks)
-            check(data)
-            model, trainer = begin(self._asked(), data, self.learner, self._learner_params())
-            self._learn(data, trainer)
-        self._settle(reader, model, data.features)
+            blocks, reader = self._read(X, y, sample_weight)
+            prepared = self._prepare(blocks, self._options())
+            params = self._learner_params()
+            model, trainer = begin(prepared.task, prepared.data, self.learner, params)
+            self._learn(prepared.data, trainer)
+            self._model = replace(model, about={**model.about, "reading": prepared.reading})
+            self._settle(reader)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -260,13 +227,25 @@ class Reranker(ModelEstimator[RerankModel]):
         >>> Reranker("perceptron").fit(X, y).predict([[{"hope": 2}, {"fear": 2}, {}]])
         array([0])
         """
-        data = self._question(X)
-        return self.model_.ranker().predict(data.rows)
+        return np.concatenate(
+            [np.zeros(0, np.int64), *(ranking.best for ranking in self._answers(X).parts)]
+        )
 
     def rank(self, X: Any) -> list[np.ndarray]:
         """Positions of the candidates of each list, best first."""
-        data = self._question(X)
-        return cut(self.model_.ranker().ranked(data.rows), data.rows.starts)
+        return [order for ranking in self._answers(X).parts for order in ranking.ranks]
+
+    def predict_nbest(self, X: Any, n: int = 10) -> list[NBestList]:
+        """The n best candidates of each list, as dicts, best first.
+
+        Examples
+        --------
+        >>> X, y = [[{"fear": 1}, {"hope": 1}]] * 2, [[1, 0]] * 2
+        >>> [best] = Reranker("perceptron").fit(X, y).predict_nbest(X[:1], 2)
+        >>> [candidate["position"] for candidate in best]
+        [1, 0]
+        """
+        return [NBestList(record.candidates) for record in self._answers(X, n, True)]
 
     def explain(
         self, X: Any, i: int = 0, one: int | None = None, other: int | None = None
@@ -281,17 +260,29 @@ class Reranker(ModelEstimator[RerankModel]):
         (1, 0, ['fear', 'hope'])
         """
         with as_value_errors():
-            return self.model_.explain(self._question(X), i, one, other)
+            blocks, k = self._blocks(X), i
+            while len(blocks) > 1 and k >= len(blocks[0]):
+                k -= len(blocks.pop(0))
+            if not 0 <= k < len(blocks[0]):
+                raise HopefearError(f"there is no list {i}; they are counted from 0")
+            [reason] = reasons(self.model_, blocks[0], k, (one, other))
+            if reason.reason is None:
+                raise HopefearError(f"list {i} has {ALONE}")
+            return reason.reason
 
     def decision_function(self, X: Any) -> list[np.ndarray]:
-        """Scores of the candidates of each list; for a voted model, their shares of the votes."""
-        data = self._question(X)
-        return cut(self.model_.ranker().scores(data.rows), data.rows.starts)
+        """Scores of the candidates of each list; for a voted model, their shares of the votes.
+
+        Copies that are left out have minus infinity.
+        """
+        return [
+            row for part in self._answers(X).parts for row in part.by_list(part.scores, -np.inf)
+        ]
 
     def predict_proba(self, X: Any) -> list[np.ndarray]:
         """Probabilities of the candidates of each list; they add up to 1."""
-        data = self._question(X)
-        return cut(self.model_.ranker().probabilities(data.rows), data.rows.starts)
+        parts = self._answers(X, proba=True).parts
+        return [row for part in parts for row in part.by_list(part.probabilities, 0.0)]
 
     def score(self, X: Any, y: Any = None) -> float:
         """The metric's main score of the chosen candidates; more is better.
@@ -309,14 +300,15 @@ class Reranker(ModelEstimator[RerankModel]):
 
     def metrics(self, X: Any, y: Any = None) -> dict[str, float]:
         """Scores of the chosen candidates by name, and how often they are the cheapest."""
-        with as_value_errors():
-            data = self.model_.encode(self._judged(X, y), judged=True)
-            return scores(data, self.model_.ranker().predict(data.rows), self.model_.metric)
+        scores = self.evaluate(X, y, samples=1)
+        return {**scores.model.scores, "oracle_rate": scores.oracle_rate}
 
     def evaluate(self, X: Any, y: Any = None, *, samples: int = 1000, seed: int = 1) -> ListScores:
         """The model beside the generator's 1-best, the oracle and the worst, with bounds."""
         with as_value_errors():
-            return evaluate(self.model_, self._judged(X, y), samples=samples, seed=seed)
+            model = self.model_
+            lists = self._reader.read(X, y, metric=model.metric.name)
+            return evaluate(model, lists, samples=samples, seed=seed)
 
     @staticmethod
     def read(path: str | os.PathLike[str], **reading: Any) -> list[CandidateLists]:
@@ -327,22 +319,12 @@ class Reranker(ModelEstimator[RerankModel]):
     @classmethod
     def from_model(cls, model: RerankModel) -> Self:
         reranker = cls(str(model.about.get("learner", DEFAULT_LEARNER)))
+        reading = model.about.get("reading", {})
         reranker.baseline, reranker.metric = model.baseline, model.metric
+        reranker.dedup = reading.get("dedup", "first")
         reranker._restore(model)
-        records = model.about.get("estimator", {}).get("records")
-        reranker._settle(ListReader(None if records is None else bool(records)), model)
+        reranker._reader, reranker._model = ListReader(reading.get("records", True)), model
         return reranker
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        if state.pop("_map", None) is not None and self._trainer is not None:
-            state["_map"] = self._map.to_header(), self._map.arrays()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "_map" in state:
-            self._map = list_features_from_parts(*state["_map"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -351,47 +333,40 @@ class Reranker(ModelEstimator[RerankModel]):
         tags.input_tags.dict = True
         return tags
 
-    def _settle(self, reader: ListReader, model: RerankModel, features: Any = None) -> None:
-        """Take over a model, with what :meth:`load` needs to read as it does."""
-        about = {**model.about, "estimator": {"records": reader.records}}
-        self._reader, self._map, self._model = reader, features, replace(model, about=about)
+    def _prepare(self, examples: Any, options: Options) -> PreparedLists:
+        self._prepared = prepare(examples, options)
+        return self._prepared
+
+    def _settle(self, reader: ListReader) -> None:
+        """Keep how candidates are written, for :meth:`load` too, and the way to go on."""
+        if not reader.records:
+            about = self._model.about
+            reading = {**about["reading"], "records": False}
+            self._model = replace(self._model, about={**about, "reading": reading})
+        self._reader, self._prepared = reader, self._prepared.without_data()
 
     def _renewed(self, model: RerankModel, trainer: Any, recent: Any) -> RerankModel:
-        return replace(super()._renewed(model, trainer, recent), features=self._map)
+        features = self._prepared.data.features
+        return replace(super()._renewed(model, trainer, recent), features=features)
 
-    def _asked(self) -> Reranking:
-        return Reranking(self.tied, metric_meant(self.metric))
-
-    def _dataset(self, blocks: Iterable[CandidateLists]) -> ListDataset:
-        return dataset(
-            blocks,
-            self.features,
-            min_count=self.min_count,
-            baseline=self.baseline,
-            oracle=self.oracle,
-            metric=metric_meant(self.metric),
-        )
-
-    def _encoded(
-        self, blocks: Iterable[CandidateLists], features: Any, baseline: str
-    ) -> ListDataset:
-        metric = metric_meant(self.metric)
-        return encoded(blocks, features, baseline, oracle=self.oracle, metric=metric)
-
-    def _blocks(
-        self, X: Any, y: Any = None, weights: Any = None, **how: Any
-    ) -> tuple[list[CandidateLists], ListReader]:
+    def _read(
+        self, X: Any, y: Any = None, weights: Any = None, reader: ListReader | None = None
+    ) -> tuple[Iterable[CandidateLists], ListReader]:
         """Lists as training reads them, and how their candidates are written."""
-        name = getattr(metric_meant(self.metric), "name", None)
-        return blocks_of(X, y, weights, metric=name, **how)
+        X = listed(X)
+        reader = reader or ListReader.of(X)
+        metric = getattr(named_metric(self.metric), "name", None)
+        return reader.read(X, y, weights, metric=metric), reader
 
-    def _judged(self, X: Any, y: Any, judged: bool = True) -> list[CandidateLists]:
-        """Lists as the model reads them, with costs or references or, if not judged, without."""
+    def _blocks(self, X: Any) -> list[CandidateLists]:
+        """Returns lists to ask the model about, without costs."""
         check_is_fitted(self)
-        name = self._model.metric.name
-        return blocks_of(X, y, reader=self._reader, metric=name, judged=judged)[0]
+        return list(self._reader.read(X, judged=False))
 
-    def _question(self, X: Any) -> ListDataset:
-        """Lists, whatever they cost."""
+    def _answer(self, X: Any, question: Question) -> AnswersOfBlocks:
+        blocks = self._blocks(X)
+        return AnswersOfBlocks([answer(self.model_, block, question) for block in blocks])
+
+    def _answers(self, X: Any, n: int | None = None, proba: bool = False) -> Any:
         with as_value_errors():
-            return self.model_.encode(self._judged(X, None, judged=False))
+            return self._answer(X, Question(n, proba))

@@ -16,7 +16,7 @@ from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
 from hopefear.storage import field_of
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.base import Explanation, Model, cut, explanation
+from hopefear.tasks.base import Explanation, Model, explanation
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 
@@ -51,11 +51,13 @@ class RerankModel(Model):
     Examples
     --------
     >>> from hopefear.data.generators import candidate_lists
-    >>> from hopefear.tasks.rerank.task import dataset, train
+    >>> from hopefear.tasks.base import train
+    >>> from hopefear.tasks.rerank.prepare import dataset
+    >>> from hopefear.tasks.rerank.task import Reranking
     >>> lists = candidate_lists(40, seed=1)
-    >>> model = train(dataset(lists), "perceptron", epochs=2).model
-    >>> model.predict(lists).shape, len(model.rank(lists)[0])
-    ((40,), 8)
+    >>> model = train(Reranking(), dataset(lists), "perceptron", epochs=2).model
+    >>> model.predict(lists).shape
+    (40,)
     """
 
     task: ClassVar[str] = "rerank"
@@ -86,15 +88,6 @@ class RerankModel(Model):
     def predict(self, lists: Lists) -> np.ndarray:
         """Position of the best candidate of each list (int64); of equal ones the first."""
         return self.ranker().predict(self.encode(lists).rows)
-
-    def rank(self, lists: Lists) -> list[np.ndarray]:
-        """Positions of the candidates of each list, best first."""
-        rows = self.encode(lists).rows
-        return cut(self.ranker().ranked(rows), rows.starts)
-
-    def probabilities(self, lists: Lists) -> np.ndarray:
-        """Probabilities of all candidates, list after list; they add up to 1 in each (float64)."""
-        return self.ranker().probabilities(self.encode(lists).rows)
 
     def explain(
         self, lists: Lists, i: int = 0, one: int | None = None, other: int | None = None

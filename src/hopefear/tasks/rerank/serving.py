@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hopefear.data.lists.candidates import CandidateLists
+from hopefear.data.lists.objects import ListReader
 from hopefear.errors import HopefearError
-from hopefear.tasks.base import cut
-from hopefear.tasks.rerank.input import ListReader
+from hopefear.tasks.answers import Question
+from hopefear.tasks.rerank.answers import answer, reasons
 from hopefear.tasks.rerank.model import RerankModel
-from hopefear.tasks.serving import Service, measured
+from hopefear.tasks.serving import Service
 
 _TREES = ("(S1 (S (NP (NN fear)) (VP (VBZ fades))))", "(S1 (S (NP (NN fear) (NNS fades))))")
 
 _BARE, _RECORD = "an object of feature: number", "with some of features, score, text and tree"
 # What a candidate is, by what the reader knows of records.
-_FORMS = {None: f"{_BARE}, or one {_RECORD}", True: f"an object {_RECORD}", False: _BARE}
+_FORMS = {True: f"an object {_RECORD}, or {_BARE}", False: _BARE}
 
 
 class RerankService(Service):
@@ -32,16 +34,14 @@ class RerankService(Service):
 
     def __init__(self, model: RerankModel, tagger: Any = None) -> None:
         super().__init__(model, tagger)
-        records = model.about.get("estimator", {}).get("records")
-        self._reader = ListReader(None if records is None else bool(records))
-        records = self._reader.records
-        self._ranker = model.ranker()
+        records = model.about.get("reading", {}).get("records", True)
+        self._reader = ListReader(records)
         if model.features.extraction.trees:
             candidates: list[Any] = [{"tree": tree, "score": -1.0} for tree in _TREES]
         else:
             named = [model.features.name(j) for j in range(min(2, model.features.size))]
             candidates = [{"features": {name: 1.0}} for name in named] or [{"features": {}}]
-            if records is False:
+            if not records:
                 candidates = [one["features"] for one in candidates]
         self.example = {"candidates": candidates}
         self.forms = (
@@ -49,47 +49,38 @@ class RerankService(Service):
             "an object with such a list as candidates",
         )
 
-    def read(self, value: Any) -> list[Any]:
+    def read(self, value: Any) -> Any:
         candidates = value.get("candidates") if isinstance(value, dict) else value
         if not isinstance(candidates, list) or not candidates:
             raise self.refuse(value)
-        self._encoded([candidates])
-        return candidates
+        self.model.encode(self._lists([candidates]))
+        return value
 
-    def steps(self, one: list[Any], verb: str, numbers: Mapping[str, int]) -> int:
-        most = numbers.get("n", 1)
-        return 3 * len(one) + (800 + numbers["top"] if verb == "explain" else 200 + most)
+    def steps(self, one: Any, verb: str, numbers: Mapping[str, int]) -> int:
+        most, size = numbers.get("n", 1), len(one["candidates"] if isinstance(one, dict) else one)
+        return 3 * size + (800 + numbers["top"] if verb == "explain" else 200 + most)
 
-    def predict(self, inputs: Sequence[list[Any]]) -> list[dict[str, Any]]:
-        return [
-            {"best": best.pop("position"), **{k: v for k, v in best.items() if k != "share"}}
-            for answer in self.nbest(inputs, 1)
-            for best in answer["outputs"]
-        ]
+    def predict(self, inputs: Sequence[Any]) -> list[dict[str, Any]]:
+        return self._records(inputs, None)
 
-    def nbest(self, inputs: Sequence[list[Any]], n: int) -> list[dict[str, Any]]:
-        rows = self._encoded(inputs).rows
-        scores = self._ranker.scores(rows)
-        shares = self._ranker.probabilities(rows, scores)
-        orders = cut(self._ranker.ranked(rows, scores), rows.starts)
-        lists = []
-        for candidates, order, start in zip(inputs, orders, rows.starts.tolist(), strict=False):
-            best = order[:n].tolist()
-            total = max(1e-300, float(shares[start + order[:n]].sum()))
-            outputs = []
-            for c in best:
-                p = shares[start + c]
-                output = {"position": c, **measured(scores[start + c], p, p / total)}
-                given = candidates[c] if isinstance(candidates[c], dict) else {}
-                text = given.get("text", given.get("tree"))
-                outputs.append(output | ({"text": text} if isinstance(text, str) else {}))
-            lists.append({"outputs": outputs})
-        return lists
+    def nbest(self, inputs: Sequence[Any], n: int) -> list[dict[str, Any]]:
+        return self._records(inputs, n)
 
-    def explain(self, one: list[Any], top: int, place: Mapping[str, int]) -> dict[str, Any]:
+    def explain(self, one: Any, top: int, place: Mapping[str, int]) -> dict[str, Any]:
         if place:
             raise HopefearError(f"{' and '.join(place)}: an input here has none; leave it out")
-        return {"reasons": [self.model.explain(self._encoded([one])).facts(top)]}
+        return {
+            "reasons": [reason.as_dict(top) for reason in reasons(self.model, self._lists([one]))]
+        }
 
-    def _encoded(self, inputs: Sequence[list[Any]]) -> Any:
-        return self.model.encode(self._reader.read(list(inputs), judged=False))
+    def _records(self, inputs: Sequence[Any], n: int | None) -> list[dict[str, Any]]:
+        """Records, which have an id where the input has one."""
+        dicts = answer(self.model, self._lists(inputs), Question(n, True)).as_dicts()
+        for value, record in zip(inputs, dicts, strict=True):
+            if not (isinstance(value, dict) and "id" in value):
+                del record["id"]
+        return dicts
+
+    def _lists(self, inputs: Sequence[Any]) -> CandidateLists:
+        [block] = self._reader.read(inputs, judged=False)
+        return block

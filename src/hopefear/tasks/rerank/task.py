@@ -1,30 +1,25 @@
-"""The task ``rerank``: from lists of candidates and the name of a learner to a model."""
+"""The task ``rerank``: its options, how it is learned, and how choices are scored."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear.core.checks import check_at_least
-from hopefear.core.learner import Learner
-from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import Blocks, DatasetBuilder, ListDataset, each
+from hopefear.data.lists.dataset import ListDataset, counts_of, idle_lists
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
-from hopefear.features.lists.list_features import ListNumbering
-from hopefear.metrics.lists import ListMetric, ListScores, evaluate_lists, metric_named
+from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.recipes import Scale
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
-from hopefear.tasks import TASKS, base
-from hopefear.tasks.base import Task, Trained, best_of
-from hopefear.tasks.rerank.judging import counts_of, limits, metric_of, score_names, scores
+from hopefear.tasks import TASKS
+from hopefear.tasks.base import Task, best_of
 from hopefear.tasks.rerank.model import RerankModel, check_features
-from hopefear.training.decoders.lists import ListDecoder, check_offsets, in_lists
+from hopefear.training.decoders.lists import ListDecoder, check_offsets
 from hopefear.training.loop import Fit, LearningWarning
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
@@ -33,19 +28,32 @@ DEFAULT_LEARNER = TASKS["rerank"].learner
 # Lists that a temperature is fitted on, at most, and the parts in which they are scored.
 _FITTED_ON, _PARTS = 5_000, 100
 EPOCHS = 5
-# What "auto" features are, and the fewest lists a feature must tell apart: of trees, of others.
-TREE_FEATURES, TREE_COUNT = "rich,consensus", 5
-OTHER_FEATURES, OTHER_COUNT = "named,score", 1
 
 
 @dataclass(frozen=True)
 class Reranking(Task):
-    """The options of :func:`train` that only rerankers have."""
+    """How lists become features and costs, and which of their candidates are to be learned.
+
+    Parameters
+    ----------
+    features, min_count, baseline, oracle, tied, metric, dedup
+        As of :class:`hopefear.Reranker`.
+    """
 
     name: ClassVar[str] = "rerank"
     epochs: ClassVar[int] = EPOCHS
+    features: str | Extraction = "auto"
+    min_count: int | None = None
+    baseline: str = "feature"
+    oracle: str = "first"
     tied: bool = False
-    metric: str | ListMetric | None = None
+    metric: str | ListMetric | None = "auto"
+    dedup: str = "first"
+
+    @property
+    def judge(self) -> ListMetric | None:
+        """What makes the costs; None where lists have them already."""
+        return named_metric(self.metric)
 
     def check(self, data: ListDataset, dev: ListDataset | None) -> None:
         check(data)
@@ -64,7 +72,8 @@ class Reranking(Task):
             check_offsets(learner.readout, data.rows)
 
     def score_names(self, data: ListDataset) -> tuple[str, ...]:
-        return score_names(metric_of(self.metric, data), data)
+        oracles = np.asarray(data.rows.oracles, np.int64)
+        return tuple(scores(data, oracles, metric_of(self.metric, data)))
 
     def evaluator(
         self, structure: NBest, data: ListDataset, dev: ListDataset, n_jobs: int
@@ -145,161 +154,41 @@ class Reranking(Task):
         )
 
 
-def dataset(
-    blocks: Blocks,
-    features: str | Extraction = "auto",
-    *,
-    min_count: int | None = None,
-    baseline: str = "feature",
-    oracle: str = "first",
-    metric: str | ListMetric | None = None,
-) -> ListDataset:
-    """Look at candidates for training, and number what tells them apart.
+def named_metric(metric: str | ListMetric | None) -> ListMetric | None:
+    """Returns the metric of that name; None where lists are judged already.
 
-    Lists that teach nothing, of one candidate or of candidates that all cost the same, stay in
-    their place with the weight 0; :func:`idle_lists` finds them.
-
-    Parameters
-    ----------
-    blocks : CandidateLists, or several
-        The lists, as readers give them.
-    features : str or Extraction
-        A comma list of ``named`` (those that files name), ``score`` (of the generator), ``ptb``,
-        ``rich`` or single families of tree features, and ``consensus``. ``"auto"`` is
-        ``rich,consensus`` where candidates are trees, else ``named,score``.
-    min_count : int, optional
-        Features that tell candidates apart in fewer lists are left out; 5 for trees and 1
-        elsewhere, unless said. More makes smaller models.
-    baseline : {"feature", "offset", "none"}
-        What the generator's score is: one of the features, if it is among them; a fixed part of
-        every score; or ignored.
-    oracle : {"first", "score"}
-        Which of equally cheap candidates is to be learned: the first, or that of highest score.
-    metric : str or ListMetric, optional
-        Makes the costs of candidates against references; without it costs must be given.
-
-    Examples
-    --------
-    >>> from hopefear.data.generators import candidate_lists
-    >>> dataset(candidate_lists(20, features=12)).features.size
-    13
+    >>> named_metric("auto"), named_metric("wer").name
+    (None, 'wer')
     """
-    judge = metric_named(metric) if isinstance(metric, str) else metric
-    builder = DatasetBuilder(baseline, oracle, judge)
-    numbering: ListNumbering | None = None
-    for block in each(blocks):
-        judged = builder.add(block)
-        if numbering is None:
-            extraction, count = chosen(features, block, min_count)
-            score = extraction.score and baseline == "feature"
-            numbering = ListNumbering(replace(extraction, score=score), count)
-        numbering.add(judged)
-    if numbering is None:
-        raise HopefearError("there are no lists to learn from")
-    feature_map, numbered = numbering.finish()
-    return teaching(builder.dataset(numbered, feature_map))
+    if metric is None or metric == "auto":
+        return None
+    return metric_named(metric) if isinstance(metric, str) else metric
 
 
-def teaching(data: ListDataset) -> ListDataset:
-    """Returns the data with the weight 0 for lists that teach nothing."""
-    idle = idle_lists(data)
-    if not idle.any():
-        return data
-    return data.replaced(weights=np.where(idle, 0.0, data.rows.weights))
+def metric_of(metric: str | ListMetric | None, data: ListDataset) -> ListMetric:
+    """Returns the metric meant, which must be the one that the data was judged by."""
+    judge = named_metric(metric) or metric_named(data.metric)
+    if judge.name not in (data.metric, "cost"):
+        raise HopefearError(
+            f"{data.source} was judged by {data.metric}, not by {judge.name}; make the dataset "
+            f"with metric={judge.name!r}"
+        )
+    return judge
 
 
-def chosen(
-    features: str | Extraction, block: CandidateLists, min_count: int | None = None
-) -> tuple[Extraction, int]:
-    """What to look at in lists such as these, and in how many of them."""
-    trees = block.trees is not None
-    if isinstance(features, str):
-        auto = TREE_FEATURES if trees else OTHER_FEATURES
-        features = Extraction.of(auto if features == "auto" else features)
-    count = (TREE_COUNT if trees else OTHER_COUNT) if min_count is None else min_count
-    check_at_least("min_count", count, 1)
-    return features, count
+def scores(data: ListDataset, best: np.ndarray, metric: ListMetric) -> dict[str, float]:
+    """Returns scores of a choice: the metric's, and how often it is as cheap as the oracle."""
+    rows, first = data.rows, data.rows.starts[:-1]
+    values = dict(metric.scores(counts_of(data, metric)[first + best].sum(axis=0)))
+    right = rows.costs[first + best] == rows.costs[first + rows.oracles]
+    return {**values, "oracle_rate": 100.0 * float(right.mean()) if len(right) else 0.0}
 
 
-def idle_lists(data: ListDataset) -> np.ndarray:
-    """Which lists teach nothing (bool): all of their candidates cost the same.
-
-    Examples
-    --------
-    >>> from hopefear.data.generators import candidate_lists
-    >>> idle_lists(dataset(candidate_lists(2, candidates=1))).tolist()
-    [True, True]
-    """
-    costs, starts = data.rows.costs, data.rows.starts
-    return in_lists(np.minimum, costs, starts) == in_lists(np.maximum, costs, starts)
-
-
-def train(
-    data: ListDataset,
-    learner: str | Learner = DEFAULT_LEARNER,
-    params: Mapping[str, Any] | None = None,
-    *,
-    tied: bool = False,
-    metric: str | ListMetric | None = None,
-    **common: Any,
-) -> Trained:
-    """Train a reranker.
-
-    Parameters
-    ----------
-    data : ListDataset
-        Lists with a cost for every candidate; see :func:`dataset`.
-    learner, params
-        Name of a recipe and the parameters to replace, or a learner.
-    tied : bool
-        Treat all candidates as cheap as the oracle as right, not the oracle alone.
-    metric : str or ListMetric, optional
-        Scores choices; that of the data unless said.
-    **common
-        What all tasks share: passes (5 unless said), their order, held-out data, events,
-        checkpoints; see :func:`hopefear.tasks.base.train`.
-
-    Examples
-    --------
-    >>> from hopefear.data.generators import candidate_lists
-    >>> data = dataset(candidate_lists(200, doubt=3.0))
-    >>> model = train(data, "perceptron", epochs=5).model
-    >>> found = scores(data, model.predict(data), model.metric)["cost"]
-    >>> found < scores(data, np.zeros(200, int), model.metric)["cost"]
-    True
-    """
-    return base.train(Reranking(tied, metric), data, learner, params, **common)
-
-
-def evaluate(
-    model: RerankModel, lists: Blocks | ListDataset, *, samples: int = 1000, seed: int = 1
-) -> ListScores:
-    """Scores of the model's choices beside the generator's 1-best, the oracle and the worst.
-
-    Parameters
-    ----------
-    model : RerankModel
-        What chooses.
-    lists : CandidateLists, several, or ListDataset
-        Lists with costs, or with references.
-    samples, seed : int
-        Resamples behind bounds and p-values.
-    """
-    data = model.encode(lists, judged=True)
-    rows, ranker = data.rows, model.ranker()
-    points = ranker.scores(rows)
-    return evaluate_lists(
-        model.metric,
-        counts_of(data, model.metric),
-        rows.starts,
-        ranker.predict(rows, points),
-        rows.costs,
-        scores=data.scores,
-        model_scores=points,
-        n_references=data.n_references,
-        samples=samples,
-        seed=seed,
-    )
+def limits(data: ListDataset, metric: ListMetric) -> dict[str, float]:
+    """Returns the main score of the generator's first choices and of the oracle."""
+    rows, main = data.rows, metric.main
+    choices = {"baseline": data.first_choices, "oracle": np.asarray(rows.oracles, np.int64)}
+    return {f"{who}_{main}": scores(data, best, metric)[main] for who, best in choices.items()}
 
 
 def check(data: ListDataset) -> None:

@@ -14,7 +14,7 @@ from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
 from hopefear.losses.perceptron import Perceptron
 from hopefear.structures.chain.chain import bytes_needed
-from hopefear.structures.chain.mu import add_cell
+from hopefear.structures.chain.mu import add_cell, clear_parts
 from hopefear.structures.chain.searches import AStar
 from hopefear.structures.chain.theta import (
     chain_shape,
@@ -226,10 +226,11 @@ def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores,
         x = Example(data, i)
         structure.score(x, weights, theta)
         T, start = length(x), n * data.starts[i]
-        count = structure.candidates(x, theta, None, n, 0.0)
+        shape, longest = chain_shape(structure), theta.path.size
+        count = structure.search.find(shape, T, theta.scores, theta.space, n, 0.0)
         counts[i] = count
         for k in range(count):
-            y = structure.candidate(x, theta, k)
+            y = theta.space.paths[k * longest : k * longest + T]
             # Summed anew in double precision, as the partition sum is; the order is the search's.
             score = path_score(chain_shape(structure), T, theta.scores, y)
             scores[i, k] = score if k == 0 else min(score, scores[i, k - 1])
@@ -299,14 +300,14 @@ class ChainVotes(NamedTuple):
         chain, mu, x = self.structure, self.work.mu, Example(self.data, self.i)
         n_nodes = length(x) * chain.width
         if part >= n_nodes or part % chain.width < chain.labels:
-            chain.clear(x, mu)
+            clear_parts(chain, x, mu)
             if part < n_nodes:
                 mu.nodes[part] = 1.0
                 mu.live[part // chain.width] = 1
             else:
                 add_cell(mu, part - n_nodes, 1.0)
             chain.scatter(x, mu, row)
-            chain.clear(x, mu)
+            clear_parts(chain, x, mu)
 
     def choose(self, scores):
         chain, y, x = self.structure, self.work.y, Example(self.data, self.i)

@@ -13,6 +13,7 @@ from hopefear.core.progress import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.errors import HopefearError
+from hopefear.structures.tree.ranking import rank_trees
 from hopefear.structures.tree.theta import length, soften
 from hopefear.structures.tree.tree import best_tree, gold_score
 from hopefear.training.decoders.base import Decoder, KBest, check_k, in_blocks, k_best_paths
@@ -176,11 +177,12 @@ def rank_all(structure, weights, data, which, theta, n, paths, scores, counts):
     for i in which:
         x = Example(data, i)
         structure.score(x, weights, theta)
-        counts[i] = structure.candidates(x, theta, None, n, 0.0)
+        counts[i] = rank_trees(structure, x, theta, None, n)
         T, start = length(x), n * data.starts[i]
         for k in range(counts[i]):
-            paths[start + k * T : start + (k + 1) * T] = structure.candidate(x, theta, k)
-            scores[i, k] = theta.ranking.scores[theta.ranking.order[k]]
+            place = theta.ranking.order[k]
+            paths[start + k * T : start + (k + 1) * T] = theta.ranking.codes[place, :T]
+            scores[i, k] = theta.ranking.scores[place]
 
 
 @kernel

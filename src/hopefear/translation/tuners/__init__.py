@@ -1,1 +1,1 @@
-"""What finds weights for translations: one file a tuner."""
+"""Tuners of translation weights, one file each."""

@@ -58,7 +58,7 @@ class FreeEnergy(NamedTuple):
         if self.heat > 0.0:
             risk -= self.heat * warm(x, work, self.sharp * self.heat * importance)
         work.loss[0] = importance * risk
-        work.gap[0] = structure.violation(x, work.theta, work.y)
+        work.gap[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if importance > 0.0 else 0
 
 
@@ -164,8 +164,8 @@ class AnnealedRisk(RoundsTuner):
             u = minimum.w
             risk = LossObjective(structure, FreeEnergy(Regret(), sharp), data.rows, 0.0)(u)[0]
             cost = float(data.rows.weights @ regrets(problem, data, u))
-            facts = {"sharp": sharp, "heat": heat, "risk": float(risk) / mass, "cost": cost / mass}
-            yield Round(u * unit, {**facts, "iterations": minimum.iterations})
+            values = {"sharp": sharp, "heat": heat, "risk": float(risk) / mass, "cost": cost / mass}
+            yield Round(u * unit, {**values, "iterations": minimum.iterations})
             if abs(risk - cost) <= self.agreement * cost:
                 break
 
@@ -191,6 +191,6 @@ def priced(problem: TuningProblem, corpus: float) -> tuple[ListDataset, float]:
 
 
 def regrets(problem: TuningProblem, data: ListDataset, weights: np.ndarray) -> np.ndarray:
-    """What the best candidate of each list costs more than its oracle."""
+    """Returns the additional cost of each list's best candidate over its oracle."""
     rows = data.rows
     return rows.costs[problem.choice(weights, data)] - rows.costs[rows.starts[:-1] + rows.oracles]

@@ -62,16 +62,16 @@ class BatchTuner(RoundsTuner):
 
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
-        own = super().parameters()
-        return parameters_by_part(own.pop("learner")) | own
+        parameters = super().parameters()
+        return parameters_by_part(parameters.pop("learner")) | parameters
 
-    def signature(self, **more: Any) -> str:
-        """One line that says exactly what this tuner is."""
+    def signature(self, **fields: Any) -> str:
+        """Returns one line that identifies this tuner exactly."""
         return self.learner.signature(
             corpus=f"{self.corpus:g}",
             keep=self.keep,
             **({"patience": self.patience} if self.patience else {}),
-            **more,
+            **fields,
         )
 
     def following(self) -> dict[str, Any]:

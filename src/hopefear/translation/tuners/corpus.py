@@ -10,11 +10,10 @@ import numpy as np
 
 from hopefear.core.component import kernel
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import cheapest
+from hopefear.data.lists.dataset import cheapest, counts_of
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu, ListMetric
 from hopefear.metrics.lists.bleu import ORDERS
-from hopefear.tasks.rerank.judging import counts_of
 
 if TYPE_CHECKING:
     from hopefear.translation.tuners.problem import TuningProblem
@@ -23,7 +22,7 @@ Worth = Callable[[np.ndarray], np.ndarray]  # sums [m, S] to numbers [m], more i
 
 
 def quick_worth(metric: ListMetric) -> Worth:
-    """The metric's main score of many sums, more is better; BLEU in a kernel of its own.
+    """Returns a function of sums: the metric's main score, higher is better; a kernel for BLEU.
 
     >>> from hopefear.metrics.lists import Ter
     >>> quick_worth(Ter())(np.array([[1.0, 4.0]])).tolist()
@@ -68,7 +67,7 @@ _SWEEPS = 10  # over the lists, for oracles; two or three settle them
 
 
 def corpus_costs(problem: TuningProblem, share: float = 1.0) -> np.ndarray:
-    """What a corpus of oracles loses when a candidate takes the place of its list's.
+    """Returns the loss of a corpus of oracles when a candidate replaces its list's oracle.
 
     ``share * loss of the corpus + (1 - share) * cost of the sentence``
 
@@ -117,11 +116,11 @@ def _losses(problem: TuningProblem) -> np.ndarray:
     owners = np.repeat(np.arange(len(lengths)), lengths)
     losses, kind = np.zeros(len(owners)), "f8" if counts.dtype.kind == "f" else "i8"
     for _ in range(_SWEEPS):
-        own = counts[choice].astype(kind)
-        whole = own.sum(axis=0)
+        chosen_counts = counts[choice].astype(kind)
+        corpus_counts = chosen_counts.sum(axis=0)
         for a in range(0, len(owners), _BLOCK):
             block = slice(a, a + _BLOCK)
-            losses[block] = -worth(whole - own[owners[block]] + counts[block])
+            losses[block] = -worth(corpus_counts - chosen_counts[owners[block]] + counts[block])
         better = rows.starts[:-1] + cheapest(losses, rows.starts)
         if (losses[better] == losses[choice]).all():
             break
@@ -164,12 +163,12 @@ def oracle_choice(lists: CandidateLists, metric: ListMetric) -> np.ndarray:
     for _ in range(_ROUNDS):
         better = False
         for i in range(len(lists)):
-            own = counts[starts[i] : starts[i + 1]].astype(np.float64)
-            rest = sums - own[choice[i]]
-            worth = value(rest + own)
+            list_counts = counts[starts[i] : starts[i + 1]].astype(np.float64)
+            sums_without = sums - list_counts[choice[i]]
+            worth = value(sums_without + list_counts)
             best = int(worth.argmax())
             if worth[best] > worth[choice[i]]:
-                choice[i], sums, better = best, rest + own[best], True
+                choice[i], sums, better = best, sums_without + list_counts[best], True
         if not better:
             break
     return choice

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import helper, kernel
-from hopefear.data.lists.dataset import ListDataset, ListRows
+from hopefear.data.lists.dataset import ListDataset, ListRows, counts_of
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import LinearPredictor
 from hopefear.translation.tuners.corpus import Worth, quick_worth
@@ -29,7 +28,7 @@ _SPARE = 1e-6  # least share of the way to its middle that a step stays off an i
 
 
 class Step(NamedTuple):
-    """How far to go along a direction."""
+    """Result of a line search: the distance along a direction."""
 
     t: float  # 0 where no other place is better
     worth: float  # there; smoothed and less the pull, where those were asked for
@@ -75,8 +74,8 @@ class LineSearch:
     def __init__(self, starts: Any, counts: Any, worth: Worth) -> None:
         self.starts = np.ascontiguousarray(starts, np.int64)
         table = np.asarray(counts)
-        whole = "i8" if table.size and np.abs(table).max() > np.iinfo(np.int32).max else "i4"
-        self.counts = np.ascontiguousarray(table, "f8" if table.dtype.kind == "f" else whole)
+        integer_type = "i8" if table.size and np.abs(table).max() > np.iinfo(np.int32).max else "i4"
+        self.counts = np.ascontiguousarray(table, "f8" if table.dtype.kind == "f" else integer_type)
         size = int(self.starts[-1])
         if self.counts.ndim != 2 or len(self.counts) != size:
             raise HopefearError(
@@ -153,9 +152,9 @@ class LineSearch:
         k = max(0, int(np.searchsorted(pieces.low, here, side="right")) - 1)
         before = float(worths[k])
         if here in (pieces.low[k], pieces.high[k]):
-            beside = k if here == pieces.low[k] else k + 1
-            neighbours = np.insert(plain, beside, self._at(intercepts, slopes, here))
-            before = float(smoothed(neighbours, smooth, window)[beside])
+            index = k if here == pieces.low[k] else k + 1
+            neighbours = np.insert(plain, index, self._at(intercepts, slopes, here))
+            before = float(smoothed(neighbours, smooth, window)[index])
         before -= here * (pull[0] + pull[1] * here)
         inside = _inside(pieces, *pull, width) if pull[1] > 0.0 else _middle(pieces)
         worths -= inside * (pull[0] + pull[1] * inside)
@@ -166,25 +165,25 @@ class LineSearch:
         return Step(float(inside[best]), float(worths[best]), before)
 
     def _at(self, intercepts: Any, slopes: Any, t: float) -> float:
-        """What the best candidates at t are worth; of equals the first."""
+        """Returns the score of the best candidates at ``t``; the first of equals."""
         scores = np.asarray(intercepts, np.float64) + t * np.asarray(slopes, np.float64)
         sums = self.counts[first_best(self.starts, scores)].sum(axis=0, keepdims=True)
         return float(self.worth(sums)[0])
 
 
 def best_step(
-    starts: Any, intercepts: Any, slopes: Any, counts: Any, worth: Worth, **more: Any
+    starts: Any, intercepts: Any, slopes: Any, counts: Any, worth: Worth, **options: Any
 ) -> Step:
     """One exact line search; see `LineSearch`, which is faster for many on the same lists.
 
     >>> best_step([0, 2], [1.0, 0.0], [0.0, 2.0], [[0], [1]], lambda sums: sums[:, 0]).worth
     1.0
     """
-    return LineSearch(starts, counts, worth).best(intercepts, slopes, **more)
+    return LineSearch(starts, counts, worth).best(intercepts, slopes, **options)
 
 
 def smoothed(worths: np.ndarray, smooth: str, window: int) -> np.ndarray:
-    """What each interval is worth in the light of ``window`` neighbours on either side.
+    """Smooths the score of each interval by ``window`` neighbours on either side.
 
     >>> smoothed(np.array([1.0, 4.0, 1.0, 1.0]), "average", 1).tolist()
     [2.5, 2.0, 2.0, 1.0]
@@ -216,11 +215,13 @@ def _middle(pieces: Intervals) -> np.ndarray:
     """
     low, high = pieces.low, pieces.high
     k = (len(low) - 2) // 2
-    usual = float(np.partition(np.abs(low[1:]), k)[k]) if len(low) > 1 else 0.0
-    usual = usual if usual > 0.0 else 1.0
+    typical = float(np.partition(np.abs(low[1:]), k)[k]) if len(low) > 1 else 0.0
+    typical = typical if typical > 0.0 else 1.0
     near = np.where(low >= 0.0, low, np.where(high <= 0.0, high, 0.0))
-    most = 2.0 * np.maximum(np.abs(near), usual)
-    return near + 0.5 * (np.maximum(low - near, -most) + np.minimum(high - near, most))
+    max_distance = 2.0 * np.maximum(np.abs(near), typical)
+    return near + 0.5 * (
+        np.maximum(low - near, -max_distance) + np.minimum(high - near, max_distance)
+    )
 
 
 def _inside(pieces: Intervals, first: float, second: float, width: float) -> np.ndarray:
@@ -238,7 +239,7 @@ def _inside(pieces: Intervals, first: float, second: float, width: float) -> np.
 
 
 class WeightSearch:
-    """How far to go from weights along a direction, by the metric of a problem.
+    """Line search from weights along a direction, by the metric of a problem.
 
     Parameters
     ----------
@@ -264,24 +265,24 @@ class WeightSearch:
         counts = counts_of(data, problem.metric)
         self._search = LineSearch(data.rows.starts, counts, quick_worth(problem.metric))
 
-    def best(self, weights: Any, direction: Any, **more: Any) -> Step:
+    def best(self, weights: Any, direction: Any, **options: Any) -> Step:
         """The best ``t`` for ``weights + t * direction``; see ``LineSearch.best``."""
         intercepts, slopes = self._scores(weights, self.rows), self._scores(direction, self._free)
         # Weights are read in 32 bits later, which must not miss the interval.
         width = NARROW * self._spread(intercepts) / (self._spread(slopes) or 1.0)
-        return self._search.best(intercepts, slopes, width=width, **more)
+        return self._search.best(intercepts, slopes, width=width, **options)
 
     def _scores(self, weights: Any, rows: ListRows) -> np.ndarray:
         w = np.asarray(weights, np.float64)
         return ListDecoder(NBest(len(w)), LinearPredictor(w)).scores(rows)
 
     def _spread(self, scores: np.ndarray) -> float:
-        """How far scores within lists are apart, over all lists."""
+        """Returns the sum of the ranges of scores within lists."""
         first = self.rows.starts[:-1]
         if not len(first):
             return 0.0
-        most, least = (each.reduceat(scores, first) for each in (np.maximum, np.minimum))
-        return float((most - least).sum())
+        highest, lowest = (extreme.reduceat(scores, first) for extreme in (np.maximum, np.minimum))
+        return float((highest - lowest).sum())
 
 
 class Room(NamedTuple):
@@ -322,7 +323,7 @@ def _candidates(a, b, begin, end, lines):
     The lines with least and most slope are on it, and so is the one that is highest at 0. Others
     count only if they rise above these three, and a line that does so does it at a corner of them.
     """
-    least = most = top = begin
+    least = steepest = top = begin
     b_least = b_most = b[begin]
     a_least = a_most = a_top = a[begin]
     for c in range(begin + 1, end):
@@ -330,29 +331,29 @@ def _candidates(a, b, begin, end, lines):
         if b_c <= b_least and (b_c < b_least or a_c > a_least):
             least, a_least, b_least = c, a_c, b_c
         if b_c >= b_most and (b_c > b_most or a_c > a_most):
-            most, a_most, b_most = c, a_c, b_c
+            steepest, a_most, b_most = c, a_c, b_c
         if a_c > a_top:
             top, a_top = c, a_c
     lines[0] = least
-    if b[least] == b[most]:
+    if b[least] == b[steepest]:
         return 1
     if b[top] == b[least]:
         top = least
-    elif b[top] == b[most]:
-        top = most
-    if top in (least, most):
-        t1 = t2 = (a[least] - a[most]) / (b[most] - b[least])
+    elif b[top] == b[steepest]:
+        top = steepest
+    if top in (least, steepest):
+        t1 = t2 = (a[least] - a[steepest]) / (b[steepest] - b[least])
     else:
         t1 = (a[least] - a[top]) / (b[top] - b[least])
-        t2 = (a[top] - a[most]) / (b[most] - b[top])
+        t2 = (a[top] - a[steepest]) / (b[steepest] - b[top])
     v1, v2 = a[top] + b[top] * t1, a[top] + b[top] * t2
     m = 1
     for c in range(begin, end):
         # Written without a branch: which lines rise above is hard to predict.
         lines[m] = c
         above = (a[c] + b[c] * t1 > v1) | (a[c] + b[c] * t2 > v2) | (c == top)
-        m += above & (c != least) & (c != most)
-    lines[m] = most
+        m += above & (c != least) & (c != steepest)
+    lines[m] = steepest
     return m + 1
 
 

@@ -1,4 +1,4 @@
-"""The metric of expected counts, maximised as it stands (Rosti et al., 2010 and 2011)."""
+"""Tuning by the metric of expected counts (Rosti et al., 2010 and 2011)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
+from hopefear.data.lists.dataset import counts_of
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
@@ -97,8 +97,8 @@ class ExpectedScore(RoundsTuner):
             objective = Expected(problem, unit, start, sharp, size, self.l2)
             minimum = minimise(objective, move, l1=self.l1, max_iter=self.max_iter, tolerance=1e-6)
             move = minimum.w
-            facts = {"loss": minimum.value, "iterations": minimum.iterations}
-            yield Round((start + move) / unit * size, facts)
+            values = {"loss": minimum.value, "iterations": minimum.iterations}
+            yield Round((start + move) / unit * size, values)
 
 
 class Expected:
@@ -138,12 +138,12 @@ class Expected:
         return -value, gradient
 
     def score(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
-        """What counts are worth, as a share, and how that changes with each of them."""
+        """Returns the score of counts, as a share, and its derivative by each of them."""
         steps = _NUDGE * np.maximum(np.abs(sums), 1.0)
         # Fewer matches than none would be no number, and none at all are smoothed.
         down = np.where(sums < 0.0, steps, np.minimum(steps, 0.5 * sums))
-        more, less = sums + np.diag(steps), sums - np.diag(down)
-        worth = self.problem.worth(np.vstack([sums[None], more, less])) / 100.0
+        above, below = sums + np.diag(steps), sums - np.diag(down)
+        worth = self.problem.worth(np.vstack([sums[None], above, below])) / 100.0
         n = len(sums)
         slope = (worth[1 : n + 1] - worth[n + 1 :]) / (steps + down)
         return float(worth[0]), slope
@@ -152,8 +152,8 @@ class Expected:
 def spreads(rows: Any, n: int) -> np.ndarray:
     """Standard deviation of each of ``n`` features within the lists that have it; else 1."""
     squares, candidates = np.zeros(n), np.zeros(n)
-    most = int(np.diff(rows.scopes).max(initial=1))
-    add_spreads(rows, np.zeros(most), np.zeros(most), squares, candidates)
+    max_features = int(np.diff(rows.scopes).max(initial=1))
+    add_spreads(rows, np.zeros(max_features), np.zeros(max_features), squares, candidates)
     widths = np.sqrt(squares / np.maximum(candidates, 1.0))
     return np.where(widths > 0.0, widths, 1.0)
 

@@ -88,7 +88,7 @@ class Hols(RoundsTuner):
 
     def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
         """Weights after every step that gained on the held-out lists."""
-        roles = [_Roles(problem, self, *parts) for parts in self._split(problem, seed)]
+        roles = [_ListRoles(problem, self, *parts) for parts in self._split(problem, seed)]
         weights = np.array(problem.start, np.float64)
 
         def stand(phase: str) -> Round:
@@ -136,8 +136,8 @@ class Hols(RoundsTuner):
         return [(train, held), (held, train)] if self.swap else [(train, held)]
 
 
-class _Roles:
-    """Lists that give directions, and lists that say how far to go."""
+class _ListRoles:
+    """Lists for the directions, and lists for the step sizes."""
 
     def __init__(
         self, problem: TuningProblem, hols: Hols, train: ListDataset, held: ListDataset
@@ -169,7 +169,7 @@ class _Roles:
 
 
 def descent(objective: Any, weights: np.ndarray, steps: int) -> np.ndarray:
-    """Where some iterations of L-BFGS lead to from these weights; the first is the gradient's."""
+    """Returns the weights after ``steps`` iterations of L-BFGS; the first follows the gradient."""
     search = Minimiser(objective, weights)
     for _ in range(steps):
         if not search.step():

@@ -10,9 +10,8 @@ import numpy as np
 
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
-from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.dataset import ListDataset, counts_of
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.translation.tuners.corpus import quick_worth
 from hopefear.translation.tuners.envelope import NARROW, SMOOTHINGS, LineSearch, Step, first_best
 from hopefear.translation.tuners.problem import Listener, Round, RoundsTuner, Tuned, TuningProblem
@@ -143,7 +142,7 @@ class Mert(RoundsTuner):
 
 
 class _Run:
-    """What the starts share: the table of values, and the best ends so far."""
+    """State shared by the starts: the table of values, and the best results."""
 
     def __init__(self, mert: Mert, problem: TuningProblem) -> None:
         self.mert, self.problem = mert, problem
@@ -205,7 +204,7 @@ class _Run:
 
 
 def _size(w: np.ndarray, scale: np.ndarray) -> float:
-    """How large scores under these weights are, roughly; 1 where they are all 0."""
+    """Estimates the size of scores under these weights; 1 where they are all 0."""
     return float(np.abs(w) @ scale) or 1.0
 
 
@@ -249,13 +248,13 @@ class DenseLists:
         return scores
 
     def slopes(self, direction: np.ndarray) -> np.ndarray:
-        """What the scores gain along a direction."""
+        """Returns the derivatives of the scores along a direction."""
         slopes = np.zeros(len(self.offsets))
         add_scores(self.table, np.asarray(direction, np.float64), slopes)
         return slopes
 
     def worth(self, scores: np.ndarray) -> float:
-        """What the best candidates are worth; of equals the first."""
+        """Returns the score of the best candidates; the first of equals."""
         best = first_best(self.lines.starts, scores)
         sums = self.lines.counts[best].sum(axis=0, keepdims=True)
         return float(self.lines.worth(sums)[0])
@@ -296,7 +295,7 @@ class Climber:
         self.scores = self.lists.scores(w)
 
     def value(self) -> float:
-        """What the weights are worth, less the pull."""
+        """Returns the score of the weights, less the regularisation."""
         away = self.w - self.anchor
         return self.lists.worth(self.scores) - self.l2 * float(away @ away)
 
@@ -402,7 +401,7 @@ def add_scores(table, w, out):
 
 @kernel
 def differing(values, starts):
-    """Whether any list has two different values."""
+    """Whether a list has two different values."""
     for i in range(starts.size - 1):
         for c in range(starts[i] + 1, starts[i + 1]):
             if values[c] != values[starts[i]]:

@@ -12,11 +12,10 @@ from hopefear.core.checks import check_parameters
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.costs.given import Given
 from hopefear.costs.pseudo_corpus import PseudoCorpus
-from hopefear.data.lists.dataset import fixed_scores
+from hopefear.data.lists.dataset import counts_of, fixed_scores
 from hopefear.errors import CombinationError
 from hopefear.readouts.voted import Voted
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
@@ -92,18 +91,18 @@ class OnlineTuner(RoundsTuner):
 
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
-        own = super().parameters()
-        return parameters_by_part(own.pop("learner")) | own
+        parameters = super().parameters()
+        return parameters_by_part(parameters.pop("learner")) | parameters
 
-    def signature(self, **more: Any) -> str:
-        """One line that says exactly what this tuner is."""
+    def signature(self, **fields: Any) -> str:
+        """Returns one line that identifies this tuner exactly."""
         corpus = "none" if self.background == "none" else f"{self.background}({self.memory:g})"
         return self.learner.signature(
             background=corpus,
             epochs=self.epochs,
             keep=self.keep,
             **({"patience": self.patience} if self.patience else {}),
-            **more,
+            **fields,
         )
 
     def following(self) -> dict[str, Any]:
@@ -118,8 +117,8 @@ class OnlineTuner(RoundsTuner):
         passes = Passes(lists, seed)
         if self.background != "none":
             # A pseudo-corpus writes costs and oracles anew, list by list.
-            own = {"costs": data.rows.costs.copy(), "oracles": data.rows.oracles.copy()}
-            passes.rows = passes.rows._replace(**own)
+            copies = {"costs": data.rows.costs.copy(), "oracles": data.rows.oracles.copy()}
+            passes.rows = passes.rows._replace(**copies)
         trainer = OnlineTrainer(NBest(len(start), False, self._pricing(problem)), self.learner)
         loss, updates = 0.0, 0
         for _ in trainer.learn_passes(passes, self.epochs):

@@ -73,13 +73,13 @@ class PairLogistic:
         return asdict(self)
 
     def signature(self) -> str:
-        """One line that says exactly what this classifier is."""
+        """Returns one line that identifies this classifier exactly."""
         return f"pair-logistic({listed(asdict(self))})"
 
 
 @dataclass(frozen=True)
 class Pro(RoundsTuner):
-    """Pairs of candidates that differ much, told apart by a binary classifier.
+    """Ranking by a binary classifier of pairs of candidates that differ much.
 
     ``w = interpolate * w_new + (1 - interpolate) * w_old``
 
@@ -174,10 +174,10 @@ class Pro(RoundsTuner):
         """All parameters, as JSON has them."""
         return super().parameters() | {"classifier": _parts(self.classifier)}
 
-    def signature(self, **more: Any) -> str:
-        """One line that says exactly what this tuner is."""
+    def signature(self, **fields: Any) -> str:
+        """Returns one line that identifies this tuner exactly."""
         classifier = self.classifier.signature().removesuffix(f"|v:{__version__}")
-        return super().signature(classifier=classifier, **more)
+        return super().signature(classifier=classifier, **fields)
 
     def _learned(self, pairs: Pairs, n_features: int, seed: int) -> np.ndarray:
         if not isinstance(self.classifier, Learner):
@@ -259,8 +259,8 @@ def draw_pairs(
     n, keep = len(data), min(keep, samples)
     pairs, counts = np.zeros((n * keep, 2), np.int64), np.zeros(n, np.int64)
     _draw(rows.starts, rows.costs, rows.weights, samples, threshold, seed, turn, pairs, counts)
-    place = np.arange(n * keep) % keep
-    return pairs[place < np.repeat(counts, keep)]
+    rank = np.arange(n * keep) % keep
+    return pairs[rank < np.repeat(counts, keep)]
 
 
 def differences(data: ListDataset, pairs: np.ndarray) -> Pairs:

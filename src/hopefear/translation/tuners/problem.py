@@ -1,4 +1,4 @@
-"""What every tuner is given, what it gives back, and the rounds between."""
+"""Inputs and results of tuners, and the rounds between."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from hopefear import __version__
-from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.dataset import ListDataset, counts_of
 from hopefear.metrics.lists import ListMetric
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.stopping import Stopping
@@ -45,7 +44,7 @@ class TuningProblem:
     dev: ListDataset | None = None
 
     def worth(self, sums: np.ndarray) -> np.ndarray:
-        """What summed counts ``[..., S]`` are worth: the metric's main score, more is better."""
+        """Returns the metric's main score of summed counts ``[..., S]``; higher is better."""
         rows = np.asarray(sums)
         worths = quick_worth(self.metric)(rows.reshape(-1, rows.shape[-1]))
         return worths.reshape(rows.shape[:-1])
@@ -57,7 +56,7 @@ class TuningProblem:
         return rows.starts[:-1] + best
 
     def undecided(self, weights: np.ndarray) -> bool:
-        """Whether these weights say nothing: only its place in a list speaks for a candidate."""
+        """Whether these weights score all candidates of a list alike."""
         return not np.any(weights) and not self.data.rows.offsets.any()
 
     def score(self, weights: np.ndarray, data: ListDataset | None = None) -> float:
@@ -67,7 +66,7 @@ class TuningProblem:
         return float(self.metric.scores(sums)[self.metric.main])
 
     def report(self, weights: np.ndarray) -> Event:
-        """Scores of these weights as events say them: ``{"train": …, "dev": …}``."""
+        """Returns scores of these weights as events have them: ``{"train": …, "dev": …}``."""
         main = self.metric.main
         scores: Event = {"train": {main: self.score(weights)}}
         if self.dev is not None:
@@ -98,7 +97,7 @@ class Tuned:
 
 
 class Round(NamedTuple):
-    """Where a tuner stands after one of its rounds.
+    """State of a tuner after one of its rounds.
 
     Parameters
     ----------
@@ -133,7 +132,7 @@ class RoundsTuner:
         raise NotImplementedError
 
     def following(self) -> dict[str, Any]:
-        """What `follow` must know of this tuner."""
+        """Returns the properties of this tuner that `follow` reads."""
         return {"of": getattr(self, self.most) if self.most else None}
 
     def tune(
@@ -156,9 +155,9 @@ class RoundsTuner:
         """All parameters, as JSON has them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
-    def signature(self, **more: Any) -> str:
-        """One line that says exactly what this tuner is; goes into weights files and reports."""
-        parts = {"tuner": f"{self.name}({listed(self.parameters())})", **more, "v": __version__}
+    def signature(self, **fields: Any) -> str:
+        """Returns one line that identifies this tuner exactly, for weights files and reports."""
+        parts = {"tuner": f"{self.name}({listed(self.parameters())})", **fields, "v": __version__}
         return "|".join(f"{key}:{value}" for key, value in parts.items())
 
 
@@ -218,11 +217,11 @@ def follow(
     stopping, history = Stopping(main, patience), []
     start = weights = np.asarray(problem.start, np.float64)
     began = time.perf_counter()
-    for epoch, (here, facts, penalty) in enumerate(rounds, 1):
+    for epoch, (here, values, penalty) in enumerate(rounds, 1):
         seconds = time.perf_counter() - began
         event: Event = {"epoch": epoch} | ({} if of is None else {"of": of})
         event |= problem.report(here)
-        event |= facts
+        event |= values
         if nnz:
             event["nnz"] = int(np.count_nonzero(here))
         event["seconds"] = round(seconds, 6)

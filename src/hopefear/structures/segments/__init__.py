@@ -1,0 +1,1 @@
+"""Labelled segments of tokens (semi-Markov chains)."""
