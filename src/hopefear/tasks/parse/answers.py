@@ -23,7 +23,7 @@ from hopefear.tasks.parse.prepare import recall_of, sentences_of, warn_of_unknow
 from hopefear.tasks.parse.task import judged
 from hopefear.tasks.serving import Marks, SentenceService
 
-BEST = Question()
+BEST: Question = Question()
 _BLANKS = re.compile(r"\s+")
 _MOST = 3000  # sentences of a report
 _EXPLAINED = 100  # of them, those with reasons and n best trees, which take time
@@ -170,7 +170,7 @@ class ParseAnswers(Answers):
     tags: Mapping[str, Column] = field(default_factory=dict)
     arcs: np.ndarray | None = None
     counts: np.ndarray | None = None
-    facts: Sequence[Mapping[str, float]] | None = None
+    facts: Sequence[Mapping[str, Any]] | None = None
     text: TextWords | None = None
 
     def __len__(self) -> int:

@@ -361,7 +361,7 @@ class Parser(ModelEstimator[ParseModel]):
         heads, relations = trees_of(y, sentences.starts)
         return Treebank.of(sentences, heads, relations or [MISSING] * len(heads))
 
-    def _prepare(self, examples: Any, options: Mapping[str, Any]) -> PreparedTrees:  # type: ignore[override]
+    def _prepare(self, examples: Any, options: Mapping[str, Any]) -> PreparedTrees:
         prepared = prepare(examples, options)
         self._first = replace(prepared, data=prepared.data.take([]).known(None, 0))
         return prepared

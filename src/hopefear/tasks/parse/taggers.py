@@ -411,7 +411,7 @@ def _columns_of(estimator: Any) -> tuple[str, ...]:
     """The columns of a treebank that a tagger gives; both columns of tags where it tells none."""
     model = _model(estimator)
     name = None if model is None else model.about.get("reading", {}).get("column")
-    name = ALIASES.get(name, name)
+    name = ALIASES.get(name or "", name)
     return (name,) if name in TAGS else ("upos", "xpos")
 
 
