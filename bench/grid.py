@@ -20,17 +20,18 @@ from hopefear.training.online import OnlineTrainer
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 FIRST, LAST = "<!-- grid: python bench/grid.py --write -->\n", "<!-- end of grid -->\n"
-TREES = tiny_structures()
+TINY = tiny_structures()
 # Structures of one kind, by what sets them apart.
 STRUCTURES = {
     "classes": ({"": Multiclass(2, 3)}, RECIPES),
     "chains": ({"": Chain.new(2, 3)}, CHAIN_RECIPES),
+    "segments": ({"": TINY["segments"]}, CHAIN_RECIPES),
     "lists": ({"": NBest(2)}, LIST_RECIPES),
     "trees": (
         {
-            "order 1": TREES["nonprojective trees"],
-            "order 2, projective": TREES["second-order trees"],
-            "order 2, crossing": TREES["nonprojective second-order trees"],
+            "order 1": TINY["nonprojective trees"],
+            "order 2, projective": TINY["second-order trees"],
+            "order 2, crossing": TINY["nonprojective second-order trees"],
         },
         TREE_RECIPES,
     ),

@@ -17,7 +17,7 @@ from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.readouts.averaged import Averaged
 
 sys.path.insert(0, str(Path(__file__).parent))
-from loss import SmoothedHinge
+from loss import Savage
 from readout import TailAveraged
 from rule import SignDescent
 from structure import Subset, SubsetRows
@@ -72,10 +72,10 @@ def tiny_subsets(structure, seed=0):
 def main() -> None:
     rule = SignDescent(rate=0.3, l1=0.0217)
     testing.check_rule(rule, dense=lambda n: DenseSignDescent(n, **rule._asdict()))
-    testing.check_loss(SmoothedHinge(width=0.7))
+    testing.check_loss(Savage(width=0.7))
     testing.check_readout(TailAveraged(skip=5), kept=lambda snapshots: snapshots[5:].mean(axis=0))
     testing.check_structure(Subset(4))
-    for loss in (SmoothedHinge(), StructuredHinge(Hamming(0.7))):
+    for loss in (Savage(), StructuredHinge(Hamming(0.7))):
         testing.check_loss(loss, Subset(4))
         for part in testing.registered_parts("rule"):
             reason = testing.check_learner(loss, part.part, Averaged(), Subset(4))

@@ -1,7 +1,8 @@
-"""Smoothed hinge loss (Rennie and Srebro, 2005)."""
+"""Savage loss (Masnadi-Shirazi and Vasconcelos, 2008)."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from hopefear.core.component import component
@@ -9,31 +10,31 @@ from hopefear.core.interfaces import Loss
 
 
 @component(Loss)
-class SmoothedHinge(NamedTuple):
-    """The hinge with its corner rounded off, so that its force fades instead of ending.
+class Savage(NamedTuple):
+    """A bounded loss: examples that are far on the wrong side, as wrong labels are, lose force.
 
-    ``(1 - z)**2 / (2 width)`` for ``1 - width < z < 1``, 0 above, a straight line below
+    ``1 / (1 + exp(z / width))**2``
 
     Parameters
     ----------
     width : float
-        Margins over which the force falls from 1 to 0. Larger rounds off more.
+        What margins are divided by. Larger gives up fewer examples.
 
     Examples
     --------
-    >>> SmoothedHinge().value(0.5), SmoothedHinge().slope(0.5), SmoothedHinge().slope(-2.0)
-    (0.125, 0.5, 1.0)
+    >>> Savage().value(0.0), Savage().slope(0.0), round(Savage().slope(-9.0), 4)
+    (0.25, 0.25, 0.0002)
     """
 
     width: float = 1.0
 
     def fault(self):
-        return "" if self.width > 0.0 else "width must be above zero; use Hinge for a corner"
+        return "" if self.width > 0.0 else "width must be above zero"
 
     def value(self, z):
-        short = max(0.0, 1.0 - z)
-        bent = min(short, self.width)
-        return bent * bent / (2.0 * self.width) + short - bent
+        small = math.exp(-abs(z) / self.width)  # never too large for a number
+        return ((small if z > 0.0 else 1.0) / (1.0 + small)) ** 2
 
     def slope(self, z):
-        return min(1.0, max(0.0, 1.0 - z) / self.width)
+        value = self.value(z)
+        return 2.0 * value * (1.0 - math.sqrt(value)) / self.width

@@ -10,6 +10,10 @@ class HopefearError(Exception):
     """
 
 
+class Problem(str):
+    """Problem with an input, as a clause that messages add unquoted: only user text is quoted."""
+
+
 class InputError(HopefearError):
     """Bad input at a known place.
 
@@ -21,19 +25,25 @@ class InputError(HopefearError):
         Line counted from 1; 0 when the whole file is meant.
     expected : str
         What should have stood there.
-    found : str
-        What stood there instead, shortened to 60 characters.
+    found : str or Problem, optional
+        Text that stood there instead, which is quoted, shortened to 60 characters; or what the
+        problem is.
 
     Examples
     --------
     >>> print(InputError("a.svm", 3, "a number after ':'", "x"))
     a.svm:3: expected a number after ':', found 'x'
+    >>> print(InputError("a.svm", 0, "at least one row", Problem("the file is empty")))
+    a.svm: expected at least one row; the file is empty
     """
 
     def __init__(self, path: str, line: int, expected: str, found: str | None = None) -> None:
         place = f"{path}:{line}" if line else path
-        shown = "" if found is None else f", found {shortened(found)!r}"
-        super().__init__(f"{place}: expected {expected}{shown}")
+        if isinstance(found, Problem):
+            actual = f"; {found}"
+        else:
+            actual = "" if found is None else f", found {shortened(found)!r}"
+        super().__init__(f"{place}: expected {expected}{actual}")
         self.path, self.line = path, line
 
 

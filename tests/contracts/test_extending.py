@@ -72,7 +72,7 @@ def test_a_tail_of_any_length(parts, skip):
 
 
 def test_parts_of_the_folder_go_together(parts):
-    loss, rule = parts.loss.SmoothedHinge(), parts.rule.SignDescent(0.1)
+    loss, rule = parts.loss.Savage(), parts.rule.SignDescent(0.1)
     learner = Learner(loss, rule, parts.readout.TailAveraged(2))
     structure = parts.structure.Subset(4)
     trainer = OnlineTrainer(structure, learner, np.float64)
@@ -94,7 +94,7 @@ def test_the_structure_says_what_it_lacks(parts, loss, words):
 
 
 def test_parameters_that_make_no_sense_are_refused(parts):
-    for part in (parts.loss.SmoothedHinge(0), parts.rule.SignDescent(0)):
+    for part in (parts.loss.Savage(0), parts.rule.SignDescent(0)):
         assert "above zero" in part.fault()
     assert "negative" in parts.readout.TailAveraged(-1).fault()
 

@@ -25,6 +25,7 @@ from hopefear.losses.prediction_hinge import PredictionHinge
 from hopefear.losses.ramp import Ramp
 from hopefear.losses.risk import Risk
 from hopefear.losses.sapo import SAPO
+from hopefear.losses.smoothed_hinge import SmoothedHinge
 from hopefear.losses.squared_hinge import SquaredHinge
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.weighted_log import WeightedLog
@@ -44,6 +45,7 @@ LISTS, TREES = ("lists", "tied lists"), [name for name in STRUCTURES if "trees" 
 # Without costs.
 PLAIN = [
     *(Perceptron(), Perceptron(force=0.5), Hinge(), Hinge(asked=0.3), SquaredHinge(), Logistic()),
+    SmoothedHinge(width=0.5),
     *(Logistic(base=2), Exponential(limit=1.5), Linear(), Log(), Log(force=0.5)),
     *(SAPO(n=1), SAPO(n=3), SAPO(n=4, ratio=3.0)),
 ]

@@ -103,11 +103,11 @@ def test_columns_are_replaced_or_entered_in_misc(tmp_path: Path, end: str) -> No
             "in another, found '2-3'",
         ),
         ([row("1-2"), row("1-2"), row("1"), row("2")], ":2: expected a multiword token"),
-        ([row("1"), "2\tw\t_"], ":2: expected 10 columns separated by tabs, found '3: 2"),
+        ([row("1"), "2\tw\t_"], ":2: expected 10 columns separated by tabs; this line has 3: '2"),
         ([row("1"), "2 w _ _ _ _ _ _ _ _"], ":2: expected 10 columns separated by tabs"),
         ([row("1"), row("2", "")], ":2: expected text in every column"),
         (["# only a comment"], ": expected at least one token"),
-        ([], ": expected at least one token, found 'an empty file'"),
+        ([], ": expected at least one token; the file is empty"),
     ],
 )
 def test_bad_lines_are_named(tmp_path: Path, lines: list[str], message: str) -> None:
@@ -171,7 +171,7 @@ def test_conllu_plus_has_the_columns_it_declares(tmp_path: Path, name: str) -> N
         (["# global.columns = ID UPOS"], ":1: expected different names of columns in global.col"),
         (["#", "# global.columns = FORM ID FORM"], ":2: expected different names of columns"),
         (["# global.columns ="], ":1: expected different names of columns"),
-        ([*PLUS, "X\t1\tc\t_"], ":9: expected 5 columns separated by tabs, found '4: X"),
+        ([*PLUS, "X\t1\tc\t_"], ":9: expected 5 columns separated by tabs; this line has 4: 'X"),
         ([*PLUS, "X\t2\tc\t_\t*"], ":9: expected the id 1, found '2'"),
         ([*PLUS, "# global.columns = ID FORM"], ":9: expected the columns of the whole file, upos"),
         ([row("1"), "", PLUS[0], PLUS[3]], ":3: expected the columns of the whole file, id form"),

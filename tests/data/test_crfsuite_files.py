@@ -75,7 +75,7 @@ def test_line_ends_marks_and_compression(tmp_path: Path) -> None:
         ("@weight:-1\nO\ta\n", ":1: expected a weight that is a number from 0 on, found '-1'"),
         ("@weight\nO\ta\n", ":1: expected a weight"),
         (b"O\ta\nO\t\xff\n", r":2: expected UTF-8 text"),
-        ("", ": expected at least one token, found 'an empty file'"),
+        ("", ": expected at least one token; the file is empty"),
         ("\n@weight:1\n\n", ": expected at least one token"),
     ],
 )

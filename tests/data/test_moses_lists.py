@@ -173,9 +173,13 @@ BAD = {
     "inf value": ("0 ||| a ||| L= -inf ||| 1\n", 1, "finite"),
     "word as value": (f"{GOOD}0 ||| a ||| LM0= x TM0= 1 2 ||| 1\n", 2, "a number"),
     "too few values": (f"{GOOD}0 ||| a ||| LM0= 1 TM0= 1 ||| 1\n", 2, "2 numbers under TM0="),
-    "and how many": (f"{GOOD}0 ||| a ||| LM0= 1 TM0= 1 ||| 1\n", 2, "found '1: TM0= 1'"),
+    "and how many": (f"{GOOD}0 ||| a ||| LM0= 1 TM0= 1 ||| 1\n", 2, "; this line has 1: 'TM0= 1'"),
     "too many values": (f"{GOOD}0 ||| a ||| LM0= 1 3 TM0= 1 2 ||| 1\n", 2, "1 number under LM0="),
-    "so many": (f"{GOOD}0 ||| a ||| LM0= 1 3\tTM0= 1 2 ||| 1\n", 2, "found '2: LM0= 1 3'"),
+    "so many": (
+        f"{GOOD}0 ||| a ||| LM0= 1 3\tTM0= 1 2 ||| 1\n",
+        2,
+        "; this line has 2: 'LM0= 1 3'",
+    ),
     "name without value": ("0 ||| a ||| L= T= 1 ||| 1\n", 1, "1 number under L="),
     "dense name vanishes": (f"{GOOD}0 ||| a ||| LM0= 1 ||| 1\n", 2, "2 numbers under TM0="),
     "all names vanish": (f"{GOOD}0 ||| a ||| ||| 1\n", 2, "1 number under LM0="),
@@ -225,11 +229,11 @@ def test_references_that_do_not_fit(tmp_path: Path) -> None:
     bleu = METRIC
     with pytest.raises(InputError, match=r"a\.nbest:2: .* 1 lines .* 'list 1'"):
         read_moses(nbest, one, metric=bleu)
-    with pytest.raises(InputError, match=r"1:2: expected 2 lines.*found '1 lines'"):
+    with pytest.raises(InputError, match=r"1:2: expected 2 lines.*this file has 1"):
         read_moses(nbest, [two, one], metric=bleu)
     with pytest.raises(InputError, match=r"gap:2: expected a reference"):
         read_moses(nbest, gap, metric=bleu)
-    with pytest.raises(InputError, match=r"3:3: expected list 2 in .*'no candidates'"):
+    with pytest.raises(InputError, match=r"3:3: expected list 2 in .*; there is no such list"):
         read_moses(nbest, three, metric=bleu)
     with pytest.raises(InputError, match=r"3:3: expected list 2"):
         list(moses_blocks(nbest, three, metric=bleu))
@@ -283,7 +287,7 @@ def test_runs_of_a_decoder_are_merged(tmp_path: Path) -> None:
     ]
     assert [entries(lists.sparse, c) for c in (2, 3, 4)] == [{}, {"s_x": 1.0, "s_y": 2.0}, {}]
     gap = saved(tmp_path, "3 ||| d ||| L= 0 ||| 9\n5 ||| d ||| L= 0 ||| 9\n", "3.nbest")
-    with pytest.raises(InputError, match=r"3\.nbest:2: expected list 4, .* found 'list 5'"):
+    with pytest.raises(InputError, match=r"3\.nbest:2: expected list 4, .* this one is list 5"):
         read_moses([*paths, gap])
     assert read_moses(paths, dedup="none").n_candidates == 7
     assert read_moses([paths[0]] * 2).dropped == 2

@@ -123,7 +123,7 @@ BAD = {
     "0 ||| zzz ||| L= 9 T= 1 s_z= 1 ||| 9 ||| 0=0": "2 numbers under T=",
     "0 ||| zzz ||| L= 9 T= 1 2 s_z= nan ||| 9 ||| 0=0": "finite",
     "0 ||| zzz ||| L= 9 T= 1 2 ||| nan ||| 0=0": "finite",
-    "0 ||| zzz ||| L= 9 ||| 9 ||| 0=0": "2 numbers under T=, as on the first line, found 'no such",
+    "0 ||| zzz ||| L= 9 ||| 9 ||| 0=0": "2 numbers under T=, as on the first line; the line has",
     "0 ||| zzz ||| L= 9 T= 1 2 X= 1 ||| 9 ||| 0=0": "dense names",
     "0 ||| zzz ||| L= 9 T= 1 2 s_z= 1 s_z= 1 ||| 9 ||| 0=0": "every name once",
     "0 ||| zzz ||| L= 9 T= 1 2 s_z= 1 ||| 9 ||| 7=0": "source sentence",

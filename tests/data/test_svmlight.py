@@ -96,7 +96,7 @@ def test_skipping_counts_and_lists(tmp_path: Path) -> None:
     assert report.skipped == 120
     assert len(report.messages) == 100
     assert [int(m.split(":")[1]) for m in report.messages[:4]] == [2, 4, 6, 8]
-    with pytest.raises(InputError, match="3 bad lines, all skipped"):
+    with pytest.raises(InputError, match="all 3 lines are bad and were skipped"):
         read_svmlight(saved(tmp_path, "a\nb\nc\n"), on_error="skip")
 
 

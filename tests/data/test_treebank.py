@@ -143,7 +143,7 @@ def test_what_is_no_tree_is_refused_with_its_line_or_skipped(
     assert words in report.messages[0]
     assert bank.sentences.lines is not None
     assert bank.sentences.lines.tolist() == [1, 2, len(rows) + 5, len(rows) + 6]
-    with pytest.raises(InputError, match="only lines that were skipped"):
+    with pytest.raises(InputError, match="lines with tokens are bad and were skipped"):
         parse_treebank(conll([row(1, 1)]), "bank", on_error="skip")
 
 

@@ -82,7 +82,7 @@ def test_training_with_what_was_written_reproduces_the_score(run, task):
     assert config["task"] == task and config["dev"] == held
     trained = run("train", "--config", "best.toml", "--model", "m", "--json", "--quiet")
     assert trained["dev"][result["metric"]] == pytest.approx(result["best"]["quality"], abs=1e-9)
-    assert trained["best_epoch"] == result["best"]["passes"]
+    assert trained["best_epoch"] == result["best"]["epochs"]
     assert trained["nnz"] == result["best"]["nonzeros"]
     again = run(*command, "--trials", 5)  # the journal has four of them
     assert again["trials"] == 5 and again["defaults"] == result["defaults"]
@@ -123,14 +123,14 @@ def test_folds_are_scored_by_the_pass_that_is_best_on_all():
     result = measure(candidate, {}, Plan("accuracy", 3, patience=0), lambda *at: runs.append(at))
     first, second = ([score for fold, _, score in runs if fold == k] for k in (0, 1))
     assert result.curve == [(a + b) / 2 for a, b in zip(first, second, strict=True)]
-    assert result.quality == max(result.curve) == result.curve[result.passes - 1]
+    assert result.quality == max(result.curve) == result.curve[result.epochs - 1]
 
 
-def test_a_config_of_folds_has_the_passes_that_were_best(run):
+def test_a_config_of_folds_has_the_epochs_that_were_best(run):
     options = ("--folds", 3, "--trials", 2, "--patience", 1, "--class-weight", "balanced")
     result = run(*words("classify"), *options, "--json")
     config = tomllib.loads(Path("best.toml").read_text())
-    assert config["epochs"] == result["best"]["passes"] and "dev" not in config
+    assert config["epochs"] == result["best"]["epochs"] and "dev" not in config
     assert config["class-weight"] == "balanced" and "patience" not in config
     run("train", "--config", "best.toml", "--quiet")
 
@@ -227,7 +227,7 @@ def test_trials_that_fall_behind_their_own_learner_are_given_up(monkeypatch):
     findings = tried(Search(candidates(), Plan("accuracy", 4)), 30)
     assert all(f.state == "complete" for f in findings if f.number <= 12)
     pruned = [f for f in findings if f.state == "pruned"]
-    assert pruned and all(f.number > 12 and f.passes == 2 for f in pruned)
+    assert pruned and all(f.number > 12 and f.epochs == 2 for f in pruned)
     scripted(monkeypatch, script)
     both = Search(candidates(), Plan("accuracy", 4), ("quality", "nonzeros"))
     assert all(f.state == "complete" for f in tried(both, 30))
@@ -246,7 +246,7 @@ def test_an_easy_fold_does_not_shield_the_others(monkeypatch):
     monkeypatch.setattr(study, "measure", fake)
     findings = tried(Search(candidates(names=["vrda"]), Plan("accuracy", 3)), 10)
     assert [f.state for f in findings] == ["complete"] * 7 + ["pruned"] * 3
-    assert {f.passes for f in findings[7:]} == {5}  # three of the first fold, two of the second
+    assert {f.epochs for f in findings[7:]} == {5}  # three of the first fold, two of the second
 
 
 def test_errors_are_counted_and_told_where_nothing_else_is_left(monkeypatch):
@@ -366,7 +366,7 @@ def test_the_front_is_what_nothing_beats(pairs):
     search = Search(candidates(), Plan("error"), ("quality", "nonzeros"))
     opened = search.open_study()
     for a, b in pairs:
-        facts = {"quality": a, "nonzeros": b, "seconds": 1, "passes": 1, "curve": [], "params": {}}
+        facts = {"quality": a, "nonzeros": b, "seconds": 1, "epochs": 1, "curve": [], "params": {}}
         given_ = {"learner": optuna.distributions.CategoricalDistribution(["vrda"])}
         opened.add_trial(
             optuna.create_trial(

@@ -17,6 +17,7 @@ from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear
 from hopefear.losses.logistic import Logistic
 from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.smoothed_hinge import SmoothedHinge
 from hopefear.losses.squared_hinge import SquaredHinge
 from hopefear.readouts.last import Last
 from hopefear.rules.sgd import SGD
@@ -31,6 +32,8 @@ LOSSES = [
     Hinge(asked=0.3),
     SquaredHinge(),
     SquaredHinge(asked=2),
+    SmoothedHinge(),
+    SmoothedHinge(asked=2, width=0.5),
     Logistic(),
     Logistic(base=2),
     Exponential(),

@@ -28,6 +28,7 @@ from hopefear.losses.prediction_hinge import PredictionHinge
 from hopefear.losses.ramp import Ramp
 from hopefear.losses.risk import Risk
 from hopefear.losses.sapo import SAPO
+from hopefear.losses.smoothed_hinge import SmoothedHinge
 from hopefear.losses.squared_hinge import SquaredHinge
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.weighted_log import WeightedLog
@@ -47,6 +48,7 @@ LOSSES = [
     Perceptron(force=0.5),
     Hinge(),
     SquaredHinge(),
+    SmoothedHinge(),
     Logistic(),
     Exponential(limit=1),
     Log(),

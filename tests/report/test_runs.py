@@ -70,7 +70,7 @@ def test_sections_of_others_stand_before_the_settings(tmp_path):
 def test_one_run_without_dev(tmp_path):
     events = [{"epoch": 1, "mistakes": 3}, {"epoch": 2, "mistakes": 5}]
     page = run_report([make(tmp_path / "r", events)], tmp_path / "o.html").html()
-    assert "mistakes so far against passes" in page
+    assert "mistakes so far against epochs" in page
     assert "On development data" not in page
 
 

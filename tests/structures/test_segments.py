@@ -71,8 +71,8 @@ def test_scores_that_are_no_numbers_are_seen(weight):
     with np.errstate(all="ignore"):
         x, w = Example(rows, 3), np.full(n_weights(structure), weight)
         structure.score(x, Plain(w), work.theta)
-        assert not np.isfinite(structure.violation(x, work.theta, work.y))
-        assert not np.isfinite(structure.expect(x, work.theta, 1.0, work.mu))
+        assert not np.isfinite(structure.margin(x, work.theta, work.y, False))
+        assert not np.isfinite(structure.kl_and_gradient(x, work.theta, None, 1.0, 1.0, work.mu)[0])
 
 
 # --- answers ------------------------------------------------------------------------------------

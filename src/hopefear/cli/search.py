@@ -237,11 +237,11 @@ def _trial_line(metric: str, finding: Any) -> str:
     end = f"{finding.state}: {finding.error}" if finding.error else finding.state
     if finding.state == "complete":
         end = (
-            f"{metric} {scored(metric, finding.quality)} (pass {finding.passes}), "
+            f"{metric} {scored(metric, finding.quality)} (epoch {finding.epochs}), "
             f"{finding.nonzeros:,} non-zeros, {finding.seconds:.2f} s"
         )
     elif finding.state == "pruned":
-        end = f"given up after pass {finding.passes}"
+        end = f"pruned after epoch {finding.epochs}"
     words = "defaults" if finding.defaults else in_words(finding.params)
     return f"trial {finding.number}: {finding.learner} {words}: {end}"
 
@@ -332,7 +332,7 @@ def _facts(finding: Any) -> dict[str, Any]:
 def _config(args: argparse.Namespace, surface: Surface, search: Any, finding: Any) -> str:
     """A trial as a file for ``train --config``, which trains the same model again."""
     name, fixed = next((n, p) for label, n, p in args.learners if label == finding.learner)
-    epochs = args.epochs if args.folds is None else finding.passes
+    epochs = args.epochs if args.folds is None else finding.epochs
     settings = {
         "task": args.task,
         "train": str(args.train),
@@ -352,7 +352,7 @@ def _config(args: argparse.Namespace, surface: Surface, search: Any, finding: An
     return config_text(
         {**settings, **typed},
         f"{TRIAL}{finding.number} of a search: {search.plan.metric} {finding.quality:.4f} on "
-        f"{place}, pass {finding.passes}, {finding.nonzeros:,} non-zeros",
+        f"{place}, epoch {finding.epochs}, {finding.nonzeros:,} non-zeros",
     )
 
 

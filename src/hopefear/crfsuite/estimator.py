@@ -26,7 +26,7 @@ from hopefear.tasks.tag.task import train
 class CRF(SequencePredictor):
     """Labels for sequences of attributes, with the parameters of ``sklearn_crfsuite.CRF``.
 
-    None stands for the default of the original.
+    None is the default of the original.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Blocks of examples: parts of the arrays of a dataset, in memory or read from a cache.
 
-A dataset says in ``spans(start, end)`` which elements of each of its arrays some examples have, and
-in ``offsets`` which arrays hold positions in others. So blocks are cut alike for all kinds of rows.
+``spans(start, end)`` of a dataset returns the range of each array that examples occupy, and
+``offsets`` names the arrays with positions in others. So blocks of all kinds of rows are cut alike.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def blocks(dataset: Any, rows_per_block: int, order: Iterable[int] | None = None
     rows_per_block : int
         Larger blocks mean fewer kernel calls and more memory at a time.
     order : iterable of int, optional
-        Numbers of the blocks that are wanted; all in order unless said.
+        Numbers of the selected blocks; by default all, in order.
 
     Examples
     --------

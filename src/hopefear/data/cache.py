@@ -130,7 +130,7 @@ def _stamp(file: io.FileIO) -> tuple[int, int]:
 
 
 class Spool:
-    """Pieces of arrays in the order they come, in a temporary file that has no name.
+    """Chunks of arrays in the order they are added, in a temporary file without a name.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def write_cache(
     header: Mapping[str, Any],
     digest: Callable[[Mapping[str, Any]], str] | None = None,
 ) -> None:
-    """Writes the arrays of a dataset whose pieces come one after the other.
+    """Writes the arrays of a dataset, chunk after chunk.
 
     Parameters
     ----------

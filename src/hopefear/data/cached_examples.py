@@ -86,7 +86,7 @@ def cache_examples(
     on_error, report, block_bytes
         As for the readers.
     options : mapping, optional
-        What else the header is to say of how the file was read.
+        Further header fields on how the file was read.
     n_jobs : int
         Threads that parse svmlight; the cache does not depend on it.
     """
@@ -106,7 +106,7 @@ def cache_examples(
         "on_error": on_error,
         "report": report,
     }
-    before = source_of(path)  # what comes to the file while it is read makes it another
+    before = source_of(path)  # a file that changes while it is read has another hash
     with Spool(os.path.dirname(os.path.abspath(os.fspath(cache_path)))) as spool:
         if format == "svmlight":
             plan = _spool_svmlight(spool, raw_blocks(path, n_jobs=n_jobs, **common))
@@ -190,7 +190,7 @@ def _keep(
 
 
 def _distinct_ids(spool: Spool) -> np.ndarray:
-    """Returns sorted distinct ids; merges when there are as many new ids as merged ones."""
+    """Returns sorted distinct ids; merges when the new ids are as many as the merged ones."""
     table, waiting, count = np.zeros(0, np.int64), [], 0
     for piece in spool.pieces():
         waiting.append(distinct(piece["ids"]).astype(np.int64))

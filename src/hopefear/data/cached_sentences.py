@@ -1,4 +1,4 @@
-"""Caches of sentences: labelled tokens that come in pieces, as attributes on disk."""
+"""Caches of sentences: labelled tokens that are read in chunks, as attributes on disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hopefear.features.templates.program import renumber
 
 
 class SentenceCache:
-    """Encodes sentences piece by piece, and writes a cache when all have come.
+    """Encodes sentences chunk by chunk, and writes a cache at the end.
 
     Memory is that of a piece and of the feature map. The dataset is the one that the whole text
     would give in memory, byte for byte.

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hopefear.data.sequences import Column, Sentences
-from hopefear.errors import InputError
+from hopefear.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from hopefear.data.token_files import Lines
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
-_NOTHING, _WORD, _RANGE, _NODE = range(4)
+_BLANK, _WORD, _RANGE, _NODE = range(4)
 _COMMENTS = re.compile(rb"(?:(?:#[^\n]*)?\n)*")
 _DECLARED = re.compile(rb"^#[ \t]*global\.columns[ \t]*=([^\n]*)", re.MULTILINE)
 _ID = re.compile(r"(0|[1-9][0-9]{0,8})(?:([-.])(0|[1-9][0-9]{0,8}))?")
@@ -54,7 +54,7 @@ def declared_names(lines: Lines) -> tuple[str, ...]:
 
 
 def _check_declared(lines: Lines, names: Sequence[str]) -> None:
-    """InputError where a file that was put together of several declares other columns."""
+    """Raises InputError where a concatenated file declares other columns."""
     if b"global.columns" not in lines.text:
         return
     plain = [name.lower() for name in names]
@@ -90,7 +90,11 @@ def parse_conllu(lines: Lines, names: Sequence[str] = NAMES) -> Sentences:
     counts = lines.count(lines.buffer == 9) + 1
     bad = row & (counts != len(names))
     for k in np.flatnonzero(bad).tolist():
-        lines.bad(k, f"{len(names)} columns separated by tabs", f"{counts[k]}: {lines.shown(k)}")
+        lines.bad(
+            k,
+            f"{len(names)} columns separated by tabs",
+            Problem(f"this line has {counts[k]}: {lines.shown(k)!r}"),
+        )
     row &= ~bad
     bad |= broken | lines.hollow(row) | lines.too_long(row, b"\t")
     row = lines.without_sentences(row, blank, bad)
@@ -162,6 +166,6 @@ def _ids(lines: Lines, row: np.ndarray, at: int) -> tuple[np.ndarray, np.ndarray
 def _read_id(text: str) -> tuple[int, int, int]:
     match = _ID.fullmatch(text)
     if not match:
-        return _NOTHING, 0, 0
+        return _BLANK, 0, 0
     kind = {None: _WORD, "-": _RANGE, ".": _NODE}[match[2]]
     return kind, int(match[1]), int(match[3] or 0)

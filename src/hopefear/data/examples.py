@@ -67,7 +67,7 @@ class Examples(NamedTuple):
     format : str
         One of `FORMATS`.
     said : str
-        What was recognised, for people; empty where nobody needs to know.
+        What was recognised, for the user; empty for plain svmlight and text.
     words : Words, optional
         Labels of svmlight lines that are words.
     """
@@ -91,7 +91,7 @@ class Examples(NamedTuple):
         """
         if self.words is not None:
             data = read_svmlight(self.path, classes=self._numbers(classes), **options)
-            return self._named(data, classes)
+            return self._with_labels(data, classes)
         readers: dict[str, Callable[..., SparseDataset]] = {
             "svmlight": partial(read_svmlight, n_jobs=n_jobs),
             "text": read_text,
@@ -115,7 +115,7 @@ class Examples(NamedTuple):
             for data in iter_svmlight(
                 self.path, features=features, classes=self._numbers(classes), **options
             ):
-                yield self._named(data, classes)
+                yield self._with_labels(data, classes)
             return
         readers: dict[str, Callable[..., Iterator[SparseDataset]]] = {
             "svmlight": partial(iter_svmlight, n_jobs=n_jobs),
@@ -146,7 +146,7 @@ class Examples(NamedTuple):
     def _numbers(self, classes: Sequence[str] | None) -> tuple[str, ...] | None:
         return None if classes is None else tuple(map(str, range(len(classes))))
 
-    def _named(self, data: SparseDataset, classes: Sequence[str] | None) -> SparseDataset:
+    def _with_labels(self, data: SparseDataset, classes: Sequence[str] | None) -> SparseDataset:
         """The rows with words as classes."""
         assert self.words is not None
         if classes is not None:
@@ -208,12 +208,12 @@ def examples(
     columns = TextColumns(text_column or "", label_column) if text_column or label_column else None
     texts = TextRecords(os.fspath(path), require_labels, on_error == "skip", report)
     check_on_error(on_error)
-    file = _known(Source(path), format, columns, classes, features, texts)
+    file = _recognised(Source(path), format, columns, classes, features, texts)
     report.notes += [file.message] if file.message else []
     return file
 
 
-def _known(
+def _recognised(
     source: Source,
     format: str,
     requested: TextColumns | None,

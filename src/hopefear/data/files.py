@@ -14,7 +14,7 @@ import numpy as np
 
 from hopefear.core.progress import Stage, stage
 from hopefear.data.sources import BOM, MAX_LINE_BYTES, open_bytes
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 
 MAX_LISTED = 100
 
@@ -44,7 +44,7 @@ class ReadReport:
     tabbed : int
         Texts to predict whose part before a tab is no class, and was taken as text.
     notes : list of str
-        What was recognised, for people.
+        What was recognised, for the user.
     """
 
     rows: int = 0
@@ -111,7 +111,7 @@ def fill_blocks(
     flags = np.empty(0, bool)
     kept_bytes, line, first = 0, 1, True
     tail = b""
-    # Of a compressed file nobody knows how long its text is.
+    # The size of compressed text is unknown until it is read.
     total = None if name.endswith((".gz", ".bz2", ".xz", ".zst")) else file_size(path) or None
     title = f"reading {os.path.basename(name)}"
     # Lines of a pipe are read when they come, and not when a block is full; somebody may type them,
@@ -123,7 +123,12 @@ def fill_blocks(
         while True:
             if kept_bytes == len(buffer) - PADDING:
                 if kept_bytes >= max_line:
-                    raise InputError(name, line, f"lines of at most {max_line} bytes", "more")
+                    raise InputError(
+                        name,
+                        line,
+                        f"lines of at most {max_line} bytes",
+                        Problem("this one is longer"),
+                    )
                 buffer = np.concatenate([buffer, np.empty(kept_bytes, np.uint8)])
             n_read = fill(buffer[kept_bytes : len(buffer) - PADDING].data)
             n_bytes = kept_bytes + n_read
@@ -207,7 +212,9 @@ def _without_mark(buffer: np.ndarray, have: int, name: str) -> int:
         buffer[: have - 3] = buffer[3:have].copy()
         return have - 3
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(name, 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
+        raise InputError(
+            name, 1, "UTF-8 text", Problem("the file is UTF-16: say --encoding utf-16")
+        )
     return have
 
 
@@ -220,5 +227,6 @@ def check_on_error(on_error: str) -> None:
 def require_rows(path: str | os.PathLike[str], count: int, report: ReadReport) -> None:
     """InputError for a file that gave no row."""
     if count == 0:
-        content = f"{report.skipped} bad lines, all skipped" if report.skipped else "an empty file"
-        raise InputError(os.fspath(path), 0, "at least one row", content)
+        skipped = f"all {report.skipped} lines are bad and were skipped"
+        problem = Problem(skipped if report.skipped else "the file is empty")
+        raise InputError(os.fspath(path), 0, "at least one row", problem)

@@ -492,7 +492,7 @@ def candidate_lists(
         Features there are, ``f0``, ``f1`` and so on, and those of one candidate. The first are the
         most frequent.
     noise : float
-        What no feature tells, beside hidden weights of length 1 each. More makes lists harder.
+        Standard deviation of the noise, beside hidden weights of length 1. More makes lists harder.
     doubt : float
         How far the generator is off. More leaves more to gain.
     seed : int

@@ -97,7 +97,7 @@ class _Draw:
     def chance(self, p: float) -> bool:
         return bool(self._rng.random() < p)
 
-    def one(self, words: str) -> str:
+    def pick(self, words: str) -> str:
         choice = words.split()
         # The first words are the most frequent ones.
         return choice[int(len(choice) * self._rng.random() ** 2)]
@@ -124,7 +124,7 @@ class _Draw:
     def clause(self, relation: str, depth: int, subject: bool = False) -> _Word:
         """Makes a subject, a verb and its arguments; with ``subject`` no pronoun or name."""
         kind = "say" if depth < _DEEPEST and self.chance(0.15) else "do"
-        verb = self.verb(relation, kind if kind == "say" else self.one("do do be"))
+        verb = self.verb(relation, kind if kind == "say" else self.pick("do do be"))
         verb.left.insert(0, self.noun("nsubj", "person", depth, common=subject))
         if verb.lemma in _SAY.split():
             inner = self.clause("ccomp", depth + 1)
@@ -132,42 +132,42 @@ class _Draw:
             verb.right.append(inner)
             return verb
         if verb.lemma in _DO.split():
-            verb.right.append(self.noun("obj", self.one("thing person tool"), depth))
+            verb.right.append(self.noun("obj", self.pick("thing person tool"), depth))
         if self.chance(0.35):
             verb.right.append(self.phrase("obl", "with", "tool", depth))
         if self.chance(0.3):
-            verb.right.append(self.phrase("obl", self.one("in near"), "place", depth))
+            verb.right.append(self.phrase("obl", self.pick("in near"), "place", depth))
         return verb
 
     def verb(self, relation: str, kind: str) -> _Word:
-        lemma = self.one({"do": _DO, "be": _BE, "say": _SAY}[kind])
+        lemma = self.pick({"do": _DO, "be": _BE, "say": _SAY}[kind])
         if self.chance(0.25):
             verb = _Word(lemma, lemma, "VERB", "VB", "VerbForm=Inf", relation)
-            modal = self.one("will may must")
+            modal = self.pick("will may must")
             verb.left.append(_Word(modal, modal, "AUX", "MD", "VerbForm=Fin", "aux"))
         else:
             past = _IRREGULAR.get(lemma, lemma + ("d" if lemma.endswith("e") else "ed"))
             verb = _Word(past, lemma, "VERB", "VBD", "Tense=Past|VerbForm=Fin", relation)
         if self.chance(0.2):
-            adverb = self.one(_ADVERBS)
+            adverb = self.pick(_ADVERBS)
             verb.left.append(_Word(adverb, adverb, "ADV", "RB", relation="advmod"))
         return verb
 
     def noun(self, relation: str, kind: str, depth: int, common: bool = False) -> _Word:
         if kind == "person" and not common and self.chance(0.35):
             if self.chance(0.5):
-                name = self.one(_NAMES)
+                name = self.pick(_NAMES)
                 return _Word(name, name, "PROPN", "NNP", "Number=Sing", relation)
-            form = self.one("he she they") if relation == "nsubj" else self.one("him her them")
+            form = self.pick("he she they") if relation == "nsubj" else self.pick("him her them")
             return _Word(form, form, "PRON", "PRP", "PronType=Prs", relation)
-        lemma, plural = self.one(_NOUNS[kind]), self.chance(0.3)
+        lemma, plural = self.pick(_NOUNS[kind]), self.chance(0.3)
         form = _IRREGULAR.get(lemma, lemma + "s") if plural else lemma
         number, tag = ("Plur", "NNS") if plural else ("Sing", "NN")
         noun = _Word(form, lemma, "NOUN", tag, f"Number={number}", relation)
         if not plural or self.chance(0.6):
             noun.left.append(self.determiner(plural))
         while self.chance(0.25):
-            adjective = self.one(_ADJECTIVES)
+            adjective = self.pick(_ADJECTIVES)
             noun.left.append(_Word(adjective, adjective, "ADJ", "JJ", "Degree=Pos", "amod"))
         if kind == "person" and self.chance(0.25):
             noun.right.append(self.phrase("nmod", "with", "trait", _DEEPEST))
@@ -179,9 +179,9 @@ class _Draw:
 
     def determiner(self, plural: bool) -> _Word:
         if self.chance(0.15):
-            form = self.one("his her their")
+            form = self.pick("his her their")
             return _Word(form, form, "PRON", "PRP$", "Poss=Yes|PronType=Prs", "nmod:poss")
-        form = self.one("the some these") if plural else self.one("the a this every")
+        form = self.pick("the some these") if plural else self.pick("the a this every")
         kind = {"the": "Definite=Def|PronType=Art", "a": "Definite=Ind|PronType=Art"}
         return _Word(form, form, "DET", "DT", kind.get(form, "PronType=Dem"), "det")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hopefear.errors import HopefearError
 
-_FEW_CLASSES = 20  # so many may be in as many rows
+_FEW_CLASSES = 20  # at most, in as many rows
 _MOST_FRACTIONS = 100  # classes that are no whole numbers
 
 

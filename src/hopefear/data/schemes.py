@@ -4,7 +4,7 @@ A scheme can be detected from the labels of a corpus, read as spans, and spelt i
 A label is a letter, a hyphen and a type: ``B-NP``. A bare letter has the empty type, as in word
 segmentation. The schemes (Ramshaw and Marcus, 1995; Tjong Kim Sang and Veenstra, 1999):
 
-    bio     B begins a span, I goes on                                also called IOB2
+    bio     B begins a span, I continues one                           also called IOB2
     iob1    I, and B only for a span right after one of its type
     iobes   B, I, E at the end, S alone                               also called BIOES
     bilou   B, I, L at the end, U alone
@@ -309,7 +309,7 @@ def mend(
         listed = [f"{_spot(location, k)} {column[k]!r}" for k in np.flatnonzero(wrong)[:_LISTED]]
         count = int((~keep).sum())
         summary = _counted(count, "sentence", scheme)
-        message = f"{summary} left out: {_some(listed, int(wrong.sum()))}"
+        message = f"{summary} left out: {_listed(listed, int(wrong.sum()))}"
         remaining = Column(column.strings, column.ids[tokens]).texts()
         return Mended(Column.of(remaining), keep, count, message)
     before = column.texts()
@@ -320,7 +320,7 @@ def mend(
     changed = [k for k, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
     listed = [f"{_spot(location, k)} {before[k]!r} as {after[k]!r}" for k in changed[:_LISTED]]
     count = len(changed)
-    message = f"{_counted(count, 'label', scheme)} mended: {_some(listed, count)}"
+    message = f"{_counted(count, 'label', scheme)} mended: {_listed(listed, count)}"
     return Mended(Column.of(after), keep, count, message)
 
 
@@ -368,7 +368,7 @@ def _spot(place: Place, k: int) -> str:
     return f"{path}:{line}" if line else path
 
 
-def _some(listed: list[str], count: int) -> str:
+def _listed(listed: list[str], count: int) -> str:
     remainder = f" and {count - len(listed):,} more" if count > len(listed) else ""
     return ", ".join(listed) + remainder
 
@@ -512,7 +512,7 @@ class _Faults(NamedTuple):
     read: _Read
     wrong: NDArray[np.bool_]
     outside: NDArray[np.bool_]  # labels that the scheme does not have
-    follows: NDArray[np.bool_]  # whether a label may stand behind the one before
+    follows: NDArray[np.bool_]  # whether a label may follow the one before
 
     def first(self, among: NDArray[np.bool_] | None = None) -> tuple[int, str]:
         """Returns the first wrong token, and the labels that the scheme permits there."""

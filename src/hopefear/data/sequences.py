@@ -178,7 +178,7 @@ class SequenceDataset:
         self.features = features
         self.source = source
         self.cache = cache
-        if cache is None:  # else block by block, by whoever opened it
+        if cache is None:  # else block by block, by the code that opened it
             self._check()
 
     def __len__(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hopefear.data.files import read_blocks
 from hopefear.data.sources import open_bytes, utf8_wanted
-from hopefear.errors import InputError
+from hopefear.errors import InputError, Problem
 from hopefear.features import IdentityFeatures
 from hopefear.storage import read_small
 
@@ -16,7 +16,7 @@ _LONGEST = 64  # bytes of a number, on average
 
 
 def read_names(path: str | os.PathLike[str], size: int) -> IdentityFeatures:
-    """A feature map whose names come from a file: line i is the name of id i, from 1 on.
+    """Reads a feature map with the names of a file: line i is the name of id i, from 1.
 
     Parameters
     ----------
@@ -83,7 +83,9 @@ def read_weights(path: str | os.PathLike[str], n: int) -> np.ndarray:
         excerpt = lines[bad[0]].decode(errors="replace").strip()
         raise InputError(os.fspath(path), int(bad[0]) + 1, "a weight of at least zero", excerpt)
     if weights.size != n:
-        raise InputError(os.fspath(path), 0, f"{n} weights, one a line", f"{weights.size} lines")
+        raise InputError(
+            os.fspath(path), 0, f"{n} weights, one a line", Problem(f"the file has {weights.size}")
+        )
     return weights
 
 

@@ -10,7 +10,7 @@ from hopefear.data.files import file_size
 from hopefear.data.sources import unpacked
 from hopefear.errors import HopefearError
 
-# Packed bytes that tell how the whole of a file grows, and the most that a file may plausibly grow.
+# Packed bytes from which the growth of the file is estimated, and the largest plausible growth.
 _LOOKED_AT, _MOST_GROWTH = 1 << 20, 100
 _CHUNK = 1 << 18
 

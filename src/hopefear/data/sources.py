@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 
 MAX_LINE_BYTES = 1 << 28
 MAX_SENTENCE_BYTES = 1 << 26
@@ -85,7 +85,12 @@ def load(path: str | os.PathLike[str]) -> bytes:
     with open_bytes(path) as stream:
         piece, unparted, ended = stream.read1(_BUFFER), 0, False
         if piece.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
+            raise InputError(
+                os.fspath(path),
+                1,
+                "UTF-8 text",
+                Problem("the file is UTF-16: say --encoding utf-16"),
+            )
         objects = piece.removeprefix(BOM).lstrip().startswith(b"{")  # one a line, no blank lines
         while piece:
             blank = _BLANK_LINE.search(piece) or (ended and piece.startswith((b"\n", b"\r\n")))
@@ -101,8 +106,8 @@ def load(path: str | os.PathLike[str]) -> bytes:
 
 def endless_sentence(path: str | os.PathLike[str], size: int) -> InputError:
     """Makes the error for a file with ``size`` bytes without a blank line."""
-    actual = f"{size:,} bytes without a blank line"
-    return InputError(os.fspath(path), 0, "sentences, with blank lines between them", actual)
+    problem = Problem(f"there are {size:,} bytes without a blank line")
+    return InputError(os.fspath(path), 0, "sentences, with blank lines between them", problem)
 
 
 class Source(str):
@@ -153,7 +158,7 @@ class Source(str):
                     begin = end = newline + 1
                     continue
                 end = len(self._head)
-                if end - begin > MAX_LINE_BYTES or not self._more():
+                if end - begin > MAX_LINE_BYTES or not self._read_more():
                     if end > begin:
                         yield bytes(self._head[begin:])
                     return
@@ -170,7 +175,7 @@ class Source(str):
         return io.BufferedReader(_Behind(bytes(head), stream), _BUFFER) if head else stream
 
     def _begun(self) -> bytearray:
-        while len(self._head) < len(BOM) and self._more():
+        while len(self._head) < len(BOM) and self._read_more():
             pass
         return self._head
 
@@ -186,7 +191,7 @@ class Source(str):
                 self._stream = io.BufferedReader(recoded, _BUFFER)
         return self._stream
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         piece = self._ready().read1(1 << 16)
         self._head += piece
         return bool(piece)
@@ -233,12 +238,12 @@ class _Recoded(io.RawIOBase):
                 text = self._decoder.decode(piece, final=not piece)
                 self._buffered = text.encode()
             except UnicodeError as error:
-                actual, before = "text of another encoding", b""
+                problem, before = Problem("this is no such text"), b""
                 if isinstance(error, UnicodeDecodeError):
-                    actual = f"the byte 0x{error.object[error.start]:02x}"
+                    problem = Problem(f"the byte 0x{error.object[error.start]:02x} is none")
                     before = error.object[: error.start]
                 line = self._line + before.count(b"\n")
-                raise InputError(self._name, line, f"{self._encoding} text", actual) from None
+                raise InputError(self._name, line, f"{self._encoding} text", problem) from None
             self._line += text.count("\n")
         size = min(len(buffer), len(self._buffered))
         buffer[:size], self._buffered = self._buffered[:size], self._buffered[size:]
@@ -272,6 +277,8 @@ def utf8_wanted(data: bytes) -> str:
 
     >>> utf8_wanted("café".encode("latin-1"))
     'UTF-8 text (byte 4 is 0xe9; perhaps it is windows-1252: say --encoding windows-1252)'
+    >>> utf8_wanted(b"PK\\3\\0\\xff")
+    'UTF-8 text (byte 5 is 0xff; the file looks like a binary one)'
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "UTF-8 text (perhaps it is utf-16: say --encoding utf-16)"
@@ -280,6 +287,8 @@ def utf8_wanted(data: bytes) -> str:
     except UnicodeDecodeError as error:
         likely, position = _likely(data), error.start
         hint = f"perhaps it is {likely}: say --encoding {likely}"
+        if b"\0" in data:
+            hint = "the file looks like a binary one"
         return f"UTF-8 text (byte {position + 1} is 0x{data[position]:02x}; {hint})"
     return "UTF-8 text"
 
@@ -288,7 +297,7 @@ def _likely(data: bytes) -> str:
     """An encoding that suits bytes that are no UTF-8."""
     high = [c for c in data if c >= 0x80]
     pairs = sum(a >= 0x80 and b >= 0x80 for a, b in pairwise(data))
-    if 2 * pairs >= len(high):  # letters that are not ASCII stand together
+    if 2 * pairs >= len(high):  # letters that are not ASCII are adjacent
         if 10 * sum(c >= 0xE0 for c in high) > 7 * len(high):
             return "windows-1251"
         if 10 * sum(0xC0 <= c < 0xE0 for c in high) > 7 * len(high):
@@ -315,7 +324,7 @@ def unpacked(raw: Any, head: bytes, name: str) -> Any:
     if packing == "bzip2" and promised != "bzip2" and not head[4:].startswith(b"1A"):
         packing = None  # text may begin with BZh
     if promised and packing != promised:
-        raise InputError(name, 0, f"{promised} data, as the name says", _shown(head))
+        raise InputError(name, 0, f"{promised} data, as the name says", _excerpt(head))
     if packing == "gzip":
         return gzip.GzipFile(fileobj=raw)
     if packing == "xz":
@@ -351,7 +360,7 @@ class _UnpackingReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            # Of a pipe what is there is enough; what is still to come must not be waited for.
+            # For a pipe the available bytes suffice; it must not block for more.
             return self._readinto(buffer)
         except EOFError as error:
             raise HopefearError(f"{self._name}: the compressed data is cut short") from error
@@ -361,7 +370,7 @@ class _UnpackingReader(io.RawIOBase):
             raise HopefearError(f"{self._name}: cannot be read: {_reason(error)}") from error
 
     def close(self) -> None:
-        # Standard input belongs to the process; unpackers leave the file beneath them open.
+        # The process owns standard input; unpackers leave the file beneath them open.
         if not self.closed and self._name != "-":
             for stream in (self._stream, self._raw):
                 if stream is not None:
@@ -475,5 +484,5 @@ def _reason(error: BaseException) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def _shown(data: bytes) -> str:
-    return data.decode("ascii", "backslashreplace") if data else "an empty file"
+def _excerpt(data: bytes) -> str:
+    return data.decode("ascii", "backslashreplace") if data else Problem("the file is empty")

@@ -17,7 +17,7 @@ from hopefear.core.component import kernel
 from hopefear.data.blocks import Spans, span
 from hopefear.data.labels import class_codes, classes_of
 from hopefear.data.parse_numbers import LARGEST
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 from hopefear.features import FeatureMap, IdentityFeatures, NamedFeatures
 
 _FEW = 40  # below, sorting by comparison is quicker than by bytes
@@ -237,7 +237,7 @@ class SparseDataset:
         self.n_features = n_features
         self.classes = tuple(classes)
         self.source = source
-        self._scales: dict[str, np.ndarray] = {}  # by values, when first asked for
+        self._scales: dict[str, np.ndarray] = {}  # by ``values``, computed on first use
         self.cache: Any = None  # the CachedArrays beneath the arrays, where there are some
         if digest is not None:
             self.__dict__["digest"] = digest
@@ -291,14 +291,14 @@ class SparseDataset:
                 raise ValueError(f"{matrix.ndim} dimensions")
             values = np.asarray(matrix.data, np.float64 if matrix.dtype != np.float32 else None)
         except (TypeError, ValueError) as error:
-            raise InputError("X", 0, "a matrix of numbers", str(error)) from error
+            raise InputError("X", 0, "a matrix of numbers", Problem(str(error))) from error
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
             values = matrix.data
         n, width = matrix.shape
         if matrix.indices.size and not 0 <= matrix.indices.min() <= matrix.indices.max() < width:
-            raise InputError("X", 0, f"columns from 0 to {width - 1}", "others")
+            raise InputError("X", 0, f"columns from 0 to {width - 1}", Problem("X has others"))
         with np.errstate(over="ignore"):
             values = values.astype(np.float32, copy=False)
         bad = first_unusable(values)
@@ -443,7 +443,7 @@ class SparseDataset:
 
     def seen(self) -> np.ndarray:
         """Whether each column has a value in some row with a weight (bool)."""
-        return _seen(self.rows, np.arange(len(self)), self.n_features) > 0.0
+        return _frequencies(self.rows, np.arange(len(self)), self.n_features) > 0.0
 
     def naive_bayes(self) -> np.ndarray:
         """Weights of a naive Bayes classifier of rows whose values are ``nb``, a row a column.
@@ -498,7 +498,7 @@ class SparseDataset:
 
 def _inverse_frequencies(data: SparseDataset) -> np.ndarray:
     rows = data.rows
-    frequencies = _seen(rows, np.arange(len(data)), data.n_features)
+    frequencies = _frequencies(rows, np.arange(len(data)), data.n_features)
     n = rows.weights.sum(dtype=np.float64)
     return np.log((1.0 + n) / (1.0 + frequencies)) + 1.0
 
@@ -515,26 +515,26 @@ def _log_count_ratios(data: SparseDataset) -> Iterator[np.ndarray]:
     rows = data.rows
     if rows.labels.min(initial=0) < 0:
         raise HopefearError(f"{data.source}: values='nb' needs a label on every row")
-    frequencies = _seen(rows, np.arange(len(data)), data.n_features)
+    frequencies = _frequencies(rows, np.arange(len(data)), data.n_features)
     order = np.argsort(rows.labels, kind="stable")
     ends = np.searchsorted(rows.labels[order], np.arange(len(data.classes) + 1))
     for begin, end in pairwise(ends):
-        class_frequencies = _seen(rows, order[begin:end], data.n_features)
+        class_frequencies = _frequencies(rows, order[begin:end], data.n_features)
         p, q = 1.0 + class_frequencies, 1.0 + frequencies - class_frequencies
         yield np.log(p / q) - np.log(p.sum() / q.sum())
 
 
 @kernel
-def _add_seen(indptr, indices, values, weights, chosen, frequencies):
+def _add_frequencies(indptr, indices, values, weights, chosen, frequencies):
     for i in chosen:
         for k in range(indptr[i], indptr[i + 1]):
             frequencies[indices[k]] += weights[i] * (values[k] != 0.0)
 
 
-def _seen(rows: SparseRows, chosen: np.ndarray, n_features: int) -> np.ndarray:
+def _frequencies(rows: SparseRows, chosen: np.ndarray, n_features: int) -> np.ndarray:
     """Sums the weights of the chosen rows that have a value in each column."""
     frequencies = np.zeros(n_features)
-    _add_seen(rows.indptr, rows.indices, rows.values, rows.weights, chosen, frequencies)
+    _add_frequencies(rows.indptr, rows.indices, rows.values, rows.weights, chosen, frequencies)
     return frequencies
 
 
@@ -588,7 +588,7 @@ def check_transform(values: str, norm: str) -> None:
 def norm_for(norm: str, features: FeatureMap, rows: int, values: int) -> str:
     """``norm``, or where it is ``auto`` what suits the data: ``none`` for a few filled columns.
 
-    The length of such rows says what their classes are; of texts and sparse rows it does not.
+    In such rows the length depends on the classes; in texts and sparse rows it does not.
 
     Parameters
     ----------

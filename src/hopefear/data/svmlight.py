@@ -223,7 +223,7 @@ def raw_blocks(
     classes: Sequence[str] | None = None,
     n_jobs: int = 1,
 ) -> Iterator[RawRows]:
-    """Parse a file block by block; rows before a bad line come before its error.
+    """Parses a file block by block; rows before a bad line are yielded before its error.
 
     Parameters
     ----------
@@ -556,7 +556,7 @@ def known_labels(
 ) -> tuple[RawRows, InputError | None]:
     """The rows whose label is among the classes; others are errors where labels are required.
 
-    An error that is not skipped comes with the rows before it.
+    An error that is not skipped is returned with the rows before it.
     """
     if not require_labels:
         return raw, None

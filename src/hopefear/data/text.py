@@ -59,13 +59,13 @@ def read_text(
         Longest n-gram of words, 1 to 3; all shorter ones are counted too. 0 with chars for none.
     chars : tuple of two int, optional
         Shortest and longest n-gram of characters, at most 8, within words whose edges are marked.
-        Longer ones tell more, and there are many more of them.
+        Longer n-grams are more specific, and far more numerous.
     lowercase : bool
-        Fold letters to lower case; False tells ``US`` from ``us``.
+        Convert letters to lower case; False distinguishes ``US`` from ``us``.
     marks : bool
         Count every punctuation mark of ASCII as a word, not only ``! ? $``.
     min_count : int
-        Keep n-grams seen in at least so many lines; larger gives fewer columns.
+        Keep n-grams of at least ``min_count`` lines; larger gives fewer columns.
     max_share : float
         Leave out n-grams that more than this share of the lines have; smaller leaves out more.
     hash_bits : int, optional

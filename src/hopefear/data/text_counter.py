@@ -482,7 +482,7 @@ def _without_tabs(buffer: np.ndarray, length: int, class_names: set[bytes]) -> i
     count = 0
     for begin, tab in zip(line_starts, tabs[first].tolist(), strict=True):
         label = buffer[begin:tab].tobytes().strip()
-        if label not in class_names and _LETTER.search(label):  # 0 and ? stand for a label
+        if label not in class_names and _LETTER.search(label):  # 0 and ? mean no label
             buffer[tab] = 32
             count += 1
     return count

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from hopefear.data.files import ReadReport
 from hopefear.data.labels import class_name
 from hopefear.data.sources import Source, open_bytes, utf8_wanted
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 
 TEXTS = (
     *("text", "sentence", "review", "content", "document", "body", "comment", "message", "tweet"),
@@ -125,8 +125,8 @@ class TextRecords(NamedTuple):
                 raise InputError(self.name, number, "a label without tabs and newlines", label)
         try:
             if not label and self.require_labels:
-                actual = f"none beside {text[:40]!r}"
-                raise InputError(self.name, number, f"a label in {columns.label!r}", actual)
+                problem = Problem(f"there is none beside {text[:40]!r}")
+                raise InputError(self.name, number, f"a label in {columns.label!r}", problem)
             return f"{label or '?'}\t{text}".encode()  # where labels are not needed any will do
         except UnicodeEncodeError:
             raise InputError(self.name, number, "Unicode text", repr(text[:40])) from None
@@ -148,7 +148,7 @@ def csv_columns(line: bytes, requested: TextColumns | None = None, tabs: bool = 
     line : bytes
         The first line.
     requested : Columns, optional
-        Names that are asked for; the usual ones without.
+        Requested names; by default the usual ones.
     tabs : bool
         Whether only lines with tabs are looked at, and both columns must have usual names.
 
@@ -237,7 +237,8 @@ def _csv_row(
 ) -> bytes:
     if len(record) != len(names):
         expected = f"{len(names)} columns, as the header has"
-        raise InputError(texts.name, number, expected, f"{len(record)}: {record[0][:40]}")
+        problem = Problem(f"this line has {len(record)}, the first {record[0][:40]!r}")
+        raise InputError(texts.name, number, expected, problem)
     fields = dict(zip(names, record, strict=True))
     label = None if columns.label is None else fields[columns.label]
     return texts.line(number, label, fields[columns.text], columns)

@@ -9,7 +9,7 @@ N-grams of characters are those of each token with a blank before and behind it,
 of words are seen; a blank alone is none.
 
 A line is done in steps, each over all its tokens: find them, hash them, look them up, then the same
-for every length of n-gram. The memory that a step needs is asked for in the one before.
+for every length of n-gram. Each step prefetches the memory of the next one.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def count_ngrams(
 @helper(inline=True)
 def longer_entries(tables, tokens, entries, hashes, k, count, grow):
     """From the entries of the (k - 1)-grams that end at each token to those of the k-grams."""
-    # From the end on, so that what stands before a token is still the shorter n-gram.
+    # Backwards, so that the entry before a token is still that of the shorter n-gram.
     for t in range(count - 1, k - 2, -1):
         parent, token = entries[t - 1], tokens[t]
         if parent >= 0 and token >= 0:
@@ -413,7 +413,7 @@ def count_chars(
     rows,
     unknown,
 ):
-    """Counts character n-grams of the rows that count_ngrams read, in tables of their own.
+    """Counts character n-grams of the rows that count_ngrams read, in separate tables.
 
     ``(code, row, position)``; with MORE_ROOM the next call goes on in the middle of that row. The
     position -1 stands for the beginning of a row.

@@ -25,7 +25,7 @@ from hopefear.data.parse_numbers import find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.sources import BOM, Source, load, utf8_wanted
 from hopefear.data.token_objects import begins_with_object, parse_objects
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 
 _LOOKED_AT = 100  # sentences in which every word must be its number to be taken for one
 MAX_TOKEN_BYTES = 1_000_000
@@ -37,7 +37,7 @@ _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
 
 
 def named_tokens(path: str) -> str | None:
-    """Returns the format of tokens by the name of a file, None where it tells none."""
+    """Returns the format of tokens by the name of a file; None for other names."""
     packed = r"(\.(gz|xz|bz2|zst))?$"
     return next((f for f, end in _ENDINGS.items() if re.search(end + packed, path, re.I)), None)
 
@@ -57,7 +57,7 @@ def has_attributes(lines: Sequence[bytes]) -> bool:
 
 
 def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> str:
-    """Returns the requested format, or that of name or content; ``auto`` asks the reader."""
+    """Returns the requested format, or that of name or content, or ``auto`` for the reader."""
     if form != "auto":
         return form
     if columns is not None:
@@ -203,7 +203,11 @@ class Lines:
             fields = self.line(k).split(separator if separator == b"\t" else None)
             longest = max(map(len, fields))
             if longest > MAX_TOKEN_BYTES:
-                self.bad(k, f"fields of at most {MAX_TOKEN_BYTES:,} bytes", f"{longest:,} bytes")
+                self.bad(
+                    k,
+                    f"fields of at most {MAX_TOKEN_BYTES:,} bytes",
+                    Problem(f"one has {longest:,}"),
+                )
                 mask[k] = True
         return mask
 
@@ -227,7 +231,8 @@ class Lines:
         bad = np.zeros(len(self), bool)
         for s in np.flatnonzero(sizes > MAX_SENTENCE_TOKENS).tolist():
             k = int(np.flatnonzero(token & (sentence == s))[0])
-            self.bad(k, f"sentences of at most {MAX_SENTENCE_TOKENS:,} tokens", f"{sizes[s]:,}")
+            limit = f"sentences of at most {MAX_SENTENCE_TOKENS:,} tokens"
+            self.bad(k, limit, Problem(f"this one has {sizes[s]:,}"))
             bad[k] = True
         return self.without_sentences(token, boundary, bad)
 
@@ -238,7 +243,7 @@ class Lines:
         empty = (edge[1:-1] == 9) & (closed[:-2] | closed[2:])
         mask = token & (self.count(empty) > 0)
         for k in np.flatnonzero(mask).tolist():
-            self.bad(k, "text in every column", f"an empty one: {self.shown(k)}")
+            self.bad(k, "text in every column", Problem(f"one is empty: {self.shown(k)!r}"))
         return mask
 
     def sentences(
@@ -268,13 +273,13 @@ class Lines:
         ids = table.intern_spans(self.buffer, *fields, column, width)
         return Column(Texts(table.strings()), ids)
 
-    def emptiness(self) -> str:
+    def emptiness(self) -> Problem:
         """Describes the content of a file without tokens."""
         if not self.text:
-            return "an empty file"
+            return Problem("the file is empty")
         if self.report.skipped:
-            return "only lines that were skipped"
-        return "only blank lines, comments and marks of documents"
+            return Problem("all lines with tokens are bad and were skipped")
+        return Problem("there are only blank lines, comments and -DOCSTART-")
 
 
 class ByteSpans(NamedTuple):
@@ -351,8 +356,19 @@ def parse_columns(
 
 
 _WORDS = {"word", "words", "token", "tokens", "form", "forms"}
-_OTHERS = {"id", "lemma", "pos", "postag", "upos", "xpos", "chunk", "chunktag", "tag", "label"}
-_OTHERS |= {"ner", "nertag", "entity", "iob", "bio", "tags", "postags", "nertags", "labels"}
+_HEADER_NAMES = {
+    "id",
+    "lemma",
+    "pos",
+    "postag",
+    "upos",
+    "xpos",
+    "chunk",
+    "chunktag",
+    "tag",
+    "label",
+}
+_HEADER_NAMES |= {"ner", "nertag", "entity", "iob", "bio", "tags", "postags", "nertags", "labels"}
 _FIRST_LINE = re.compile(rb"(?:(?:#[^\n]*)?\n)*([^\n]*)")  # behind comments
 
 
@@ -364,7 +380,12 @@ def _header(lines: Lines, names: Sequence[str] | None) -> str:
     fields = line.decode("ascii", "replace").split("\t" if b"\t" in line else None)
     plain = [name.strip().lower().replace("_", "").replace("-", "") for name in fields]
     called = _WORDS.intersection(plain)
-    if lines.before or len(plain) < 2 or not called or not _OTHERS.issuperset({*plain} - called):
+    if (
+        lines.before
+        or len(plain) < 2
+        or not called
+        or not _HEADER_NAMES.issuperset({*plain} - called)
+    ):
         return ""
     last = line[line.rindex(fields[-1].encode()) - 1 :] + b"\n"
     if lines.text.count(last) > lines.text.count(line + b"\n"):
@@ -395,7 +416,10 @@ def _check_words_first(sentences: Sentences) -> None:
     if strings == list(map(str, numbers.tolist())):
         names = ",".join(["id", "word", *list(sentences.columns)[2:]])
         raise InputError(
-            sentences.source, sentences.place(0), _words_first(names), "numbers of tokens"
+            sentences.source,
+            sentences.place(0),
+            _words_first(names),
+            Problem("the first column numbers tokens"),
         )
 
 
@@ -440,7 +464,7 @@ def _columns_in(
         lines.bad(
             k,
             f"{_columns(width)} as in line {lines.before + first + 1}",
-            f"{counts[k]}: {lines.shown(k)}",
+            Problem(f"this line has {counts[k]}: {lines.shown(k)!r}"),
         )
     if separator == b"\t":
         bad |= lines.hollow(token)
@@ -482,7 +506,7 @@ def _chosen(
             lines.source,
             lines.before + first + 1,
             f"{least}{_columns(len(names))} ({', '.join(names)})",
-            f"{width}: {lines.shown(first)}",
+            Problem(f"the file has {width}: {lines.shown(first)!r}"),
         )
     return tuple(names[:width])
 
@@ -509,7 +533,7 @@ class TokenFile:
     format : {"columns", "conllu", "json"}
         How they were written.
     separator : bytes
-        What stands between columns: a tab or a blank.
+        Separator of columns: a tab or a blank.
     text : bytes
         The file as it was, unpacked.
     """
@@ -552,9 +576,9 @@ def read_sentences(
     path : str or path
         Plain or compressed UTF-8 file; ``-`` is standard input.
     format : {"auto", "columns", "conllu", "json"}
-        ``auto`` goes by the name of the file and by its first token.
+        ``auto`` chooses by the name of the file and by its first token.
     columns : sequence of str, optional
-        Names for the columns of a file of columns; it must have as many.
+        Names for the columns of a file of columns, one each.
     optional : int
         So many of the last names may be without a column, as labels are in new text.
     skip : sequence of str
@@ -614,7 +638,9 @@ def guessed(name: str, text: bytes, columns: Sequence[str] | None) -> str:
             name,
             1,
             "tokens, one to a line (format columns reads any columns as such)",
-            f"{first[0].decode(errors='replace')[:20]}: svmlight, which train classify reads",
+            Problem(
+                f"this is svmlight, for train classify: {first[0][:20].decode(errors='replace')!r}"
+            ),
         )
     if begins_with_object(text):
         return "json"

@@ -1,4 +1,4 @@
-"""Sequences as Python objects: tokens, labels and permitted labels that people hand to a tagger."""
+"""Sequences as Python objects: tokens, labels and permitted labels for a tagger."""
 
 from __future__ import annotations
 

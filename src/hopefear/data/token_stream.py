@@ -22,7 +22,7 @@ from hopefear.data.token_files import (
 )
 from hopefear.data.token_files import guessed as guessed_format
 from hopefear.data.token_objects import parse_objects
-from hopefear.errors import InputError
+from hopefear.errors import InputError, Problem
 
 _PIECE = 1 << 16
 _NO_TOKEN = tuple(mark.encode() for mark in ("#", "@", *MARKS))
@@ -41,8 +41,8 @@ def arriving(path: str | os.PathLike[str], piece_bytes: int | None = None) -> It
         first = True
         while piece := stream.read1(_PIECE) if piece_bytes is None else stream.read(piece_bytes):
             if first and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
-                actual = "UTF-16 text; convert it first"
-                raise InputError(os.fspath(path), 1, "UTF-8 text", actual)
+                problem = Problem("the file is UTF-16: convert it first")
+                raise InputError(os.fspath(path), 1, "UTF-8 text", problem)
             first = False
             yield piece
 
@@ -55,8 +55,8 @@ def arriving_text(path: str | os.PathLike[str]) -> Iterator[str]:
             text = decoder.decode(piece, final=not piece)
         except UnicodeDecodeError as error:
             line += error.object[: error.start].count(b"\n")
-            actual = f"the byte 0x{error.object[error.start]:02x}"
-            raise InputError(os.fspath(path), line, "UTF-8 text", actual) from None
+            problem = Problem(f"the byte 0x{error.object[error.start]:02x} is none")
+            raise InputError(os.fspath(path), line, "UTF-8 text", problem) from None
         line += text.count("\n")
         if text:
             yield text.removeprefix("\ufeff") if first else text
@@ -103,14 +103,14 @@ def objects(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
             yield bytes(buffered[:cut])
             del buffered[:cut]
         elif len(buffered) > MAX_SENTENCE_BYTES:
-            actual = f"{len(buffered):,} bytes without the end of a line"
-            raise InputError(name, 0, "a JSON object a line", actual)
+            problem = Problem(f"there are {len(buffered):,} bytes without the end of a line")
+            raise InputError(name, 0, "a JSON object a line", problem)
     if buffered:
         yield bytes(buffered)
 
 
 def _has_tokens(text: bytearray) -> bool:
-    """Whether not all lines are comments or marks, which wait for the sentence behind them."""
+    """Whether a line is a token; comments and marks belong to the next sentence."""
     return any(line.strip() and not line.startswith(_NO_TOKEN) for line in text.split(b"\n"))
 
 
@@ -124,7 +124,7 @@ def read_parts(
     report: ReadReport | None = None,
     piece_bytes: int | None = None,
 ) -> Iterator[SentenceBlock]:
-    """Sentences of a file as they come, never more in memory than have come at once.
+    """Yields the sentences of a file as they arrive; memory holds one read at most.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def read_parts(
     columns, optional, on_error, report
         As there.
     piece_bytes : int, optional
-        Wait for so many bytes before sentences are read; without, none is waited for.
+        Bytes to collect before sentences are read; by default those of one read.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def read_parts(
     for block in cut(pieces, reader.name):
         yield from reader.read(block)
     if not reader.lines:
-        raise InputError(os.fspath(path), 0, "at least one token", "an empty file")
+        raise InputError(os.fspath(path), 0, "at least one token", Problem("the file is empty"))
 
 
 class _BlockReader:

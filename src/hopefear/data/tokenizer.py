@@ -20,7 +20,7 @@ Span = tuple[int, int]
 
 MAX_SENTENCE = 5000  # tokens: what has more is no sentence, and is cut
 MAX_PIECE = 1 << 20  # characters without an end of a sentence that a stream may bring
-LONG = 1 << 14  # characters that wait for the end of their line
+LONG = 1 << 14  # characters that are buffered until the end of their line
 
 CLITICS = ("english", "romance", "none")
 QUOTES = ("text", "plain", "penn")
@@ -33,8 +33,8 @@ Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs
 Hr Frl Dipl Ing bzw bzgl evtl ggf inkl exkl vgl sog usf Abb Abs Bd Str Tel
 Mme Mlle MM Mgr Sr Sra Srta Dña Ud Uds Sig Dott Avv Arch dhr mevr drs bv nl dr
 """
-# These may end a sentence: what stands behind them decides.
-_OTHERS = """
+# These may end a sentence, depending on the next characters.
+_SHORT_WORDS = """
 Inc Corp Ltd Co Cos Bros Assn Dept Univ Est Jr Esq etc Ave Blvd Rd Hwy Bldg Ariz Calif Colo Conn Fla
 Ill Ind Kan Mass Mich Minn Miss Neb Nev Okla Ore Penn Tenn Tex Wash Wis Wyo mph lb lbs oz hr hrs min
 sec u usw Ges GmbH
@@ -53,17 +53,18 @@ de het een hij zij wij ze maar om op in
 _CLOSERS = frozenset("\"'”’»›)]}") | {"''"}
 _ENDS = frozenset(".!?…。！？")
 
-# Characters that are words of their own: Han, and Japanese syllables.
+# Characters that are tokens by themselves: Han, and Japanese syllables.
 _CJK = r"\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _FACE = (
     r"[\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u3030\u303d\u3297\u3299"
     r"\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff]"
 )
-_MORE = r"[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
+_MODIFIERS = r"[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
 _EMOJI = (
-    rf"[\U0001f1e6-\U0001f1ff]{{2}}|[0-9#*]\ufe0f?\u20e3|{_FACE}{_MORE}(?:\u200d{_FACE}{_MORE})*"
+    r"[\U0001f1e6-\U0001f1ff]{2}|[0-9#*]\ufe0f?\u20e3|"
+    rf"{_FACE}{_MODIFIERS}(?:\u200d{_FACE}{_MODIFIERS})*"
 )
-# Zero-width blanks and marks of direction stand between tokens.
+# Zero-width blanks and direction marks separate tokens.
 _HIDDEN = r"\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 _BLANK = re.compile(rf"[\s{_HIDDEN}]")
 
@@ -136,7 +137,7 @@ class Tokenizer:
         Parameters
         ----------
         words : collection of str, optional
-            Tokens that the model has met; None where nobody knows them.
+            Tokens of the training data; None where they are unknown.
 
         Examples
         --------
@@ -236,12 +237,12 @@ class Tokenizer:
             yield at, text, self.sentences(text)
 
     def _sure(self, text: str, searched: int) -> int:
-        """Returns where a text can be cut, whatever follows; 0 where it cannot.
+        """Returns where a text can be cut, whatever the next characters are; 0 where it cannot.
 
         Parameters
         ----------
         text : str
-            What has come.
+            The text so far.
         searched : int
             Beginning of the first line that was not looked at before.
         """
@@ -290,7 +291,7 @@ class Tokenizer:
                 and "\n" not in gap
                 and _ORDINAL.fullmatch(text, *spans[k - 1])
             ):
-                # "am 3. Oktober" goes on, and what begins a sentence or a line is a number of it.
+                # "am 3. Oktober" continues, and what begins a sentence or a line is a number of it.
                 first = k - 1 <= before or "\n" in text[spans[k - 2][1] : spans[k - 1][0]]
                 sure = not first and follows.lower() in _FIRST
             if sure:
@@ -380,12 +381,14 @@ def _pattern(clitics: str, hyphens: bool, abbreviations: frozenset[str]) -> re.P
 def _shorts(abbreviations: frozenset[str]) -> str:
     """Words that end in a period, behind a look that is seldom true."""
     words = sorted(
-        {*_NEVER_LAST, *_all(_OTHERS), *_DOTTED.split(), *abbreviations}, key=len, reverse=True
+        {*_NEVER_LAST, *_words_of(_SHORT_WORDS), *_DOTTED.split(), *abbreviations},
+        key=len,
+        reverse=True,
     )
     return rf"(?=[\w.-]{{1,30}}\.)\b(?:{'|'.join(map(re.escape, words))})(?!\w)"
 
 
-def _all(words: str) -> list[str]:
+def _words_of(words: str) -> list[str]:
     """Abbreviations of a list, as they are and with a capital."""
     return [f"{form}." for word in words.split() for form in {word, word[:1].upper() + word[1:]}]
 
@@ -403,7 +406,7 @@ def _directed(text: str, span: Span) -> str:
 # Not behind what may be two tokens: cannot, gonna, wanna, gotta, gimme, lemme.
 _UNDIVIDED = "(?<![Oo][Tt])(?<![Nn][Aa])(?<![Tt][Aa])(?<![Mm][Ee])"
 _FIRST = frozenset(_STARTERS.split())
-_NEVER_LAST = frozenset([*_all(_TITLES), "e.g.", "i.e.", "z.B.", "d.h.", "u.a.", "p.ex."])
+_NEVER_LAST = frozenset([*_words_of(_TITLES), "e.g.", "i.e.", "z.B.", "d.h.", "u.a.", "p.ex."])
 _UPPER = "[A-ZÀ-ÖØ-ÞČĐŁŘŚŠŻŽΑ-ΩА-Я]"
 _WEB = (
     r"(?:https?|ftp)://[^\s<>\"“”«»]*[\w/#=&%+~$-]|\bwww\.[^\s<>\"“”«»]*[\w/#=&%+~$-]"

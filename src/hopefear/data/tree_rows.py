@@ -39,7 +39,7 @@ class TreeRows(NamedTuple):
 
     @property
     def n_values(self) -> int:
-        """About how many features the parts of all sentences have: what a pass looks at."""
+        """Estimates how many features the parts of all sentences have."""
         return 200 * self.heads.size
 
 

@@ -228,7 +228,7 @@ def _comment(lines: list[bytes], file: TokenFile, comments: Comments, width: int
     for first, texts in zip(sentences.lines[sentences.starts[:-1]] - 1, comments, strict=True):
         k = int(first)
         while file.format == "conllu" and k and lines[k - 1].strip() and lines[k - 1][:1] != b"#":
-            k -= 1  # a multiword token or an empty node may stand before the first word
+            k -= 1  # the first word may be preceded by a multiword token or an empty node
         end = b"\r\n" if lines[k].endswith(b"\r") else b"\n"
         head = b"".join(_comment_line(text, file, width) + end for text in texts)
         lines[k] = head + lines[k]

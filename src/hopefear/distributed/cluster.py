@@ -164,9 +164,7 @@ class Cluster:
                 sums = self._connection.answer(terms[0])
                 break
             except self._connection.losses():
-                self._count_loss(
-                    "a merge"
-                )  # actors that were lost are noticed; all are asked again
+                self._count_loss("a merge")  # lost actors are noticed; all actors repeat the call
         merge_into(base, self._rule, sums, clock, by_updated)
         for total, part in zip(totals, sums[n_sums(self._rule, base, clock) + 1 :], strict=False):
             total += part

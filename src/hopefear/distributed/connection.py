@@ -59,10 +59,10 @@ class Connection:
     def open(self, cores: int) -> None:
         """Connects; a cluster that is started here gets at least ``cores`` cores."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # Ray tells of workers that die on standard output, where answers go; we see that they do.
+        # Ray reports lost workers on standard output, where results go; hopefear finds them itself.
         os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "^")
         alone = self.address == "auto" and not _cluster_here()
-        if alone:  # nobody but this machine need reach it; Ray reads this when it is imported
+        if alone:  # only this machine needs to reach it; Ray reads this when it is imported
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         import ray
 

@@ -124,7 +124,7 @@ class Runs:
         return sum(cores // self.cores for cores in self._machines())
 
     def _check_room(self) -> None:
-        """HopefearError where no machine could ever take up a run, which would wait for ever."""
+        """Raises HopefearError where no machine has room for a run, which would wait for ever."""
         cores = max(self._machines(), default=0)
         if cores < self.cores:
             raise HopefearError(

@@ -1,7 +1,7 @@
 """Constituent trees as arrays: read from brackets, written, taken apart and compared.
 
 A tree is ``(LABEL child child …)`` or ``(TAG word)``; the label may be absent before a bracket, as
-in ``( (S …))``. White space may stand anywhere between brackets, labels and words.
+in ``( (S …))``. White space is free between brackets, labels and words.
 
 Brackets that two trees share are counted as EVALB counts them with COLLINS.prm. A bracket is a
 constituent: its label and the first and last word it covers. Tags are none. Words are deleted by
@@ -282,7 +282,7 @@ def bracket_counts(gold: BracketTrees, trees: BracketTrees, of: np.ndarray) -> n
     gold, trees : Trees
         They may number their symbols differently.
     of : int array
-        Gold tree of each tree. Fastest where trees of one gold tree stand together.
+        Gold tree of each tree. Fastest where trees of one gold tree are adjacent.
 
     Returns
     -------

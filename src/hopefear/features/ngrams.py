@@ -31,7 +31,7 @@ from hopefear.features.maps import MAX_COLUMNS
 MAX_ORDER = 3
 MAX_CHARS = 8
 MAX_BITS = 30
-MAX_NAMES = 1 << 16  # common n-grams come early, so the first columns are those one asks about
+MAX_NAMES = 1 << 16  # common n-grams have low numbers, so these columns are the interesting ones
 _BYTES_PER_NAME = 24  # on average, at most
 
 
@@ -296,8 +296,8 @@ def ngrams_from_tables(
     That column is -1 for what is not counted: n-grams seen less often, and those in more than
     ``most`` rows. Every beginning of an n-gram is seen at least as often, so it is kept too.
     """
-    column, tokens, parent, token = _kept(words, min_count)
-    char_column, char_texts, _, _ = _kept(chars, min_count)
+    column, tokens, parent, token = _selected(words, min_count)
+    char_column, char_texts, _, _ = _selected(chars, min_count)
     char_column[char_column >= 0] += parent.size
     ignored = []
     for tables, columns in ((words, column), (chars, char_column)):
@@ -309,7 +309,7 @@ def ngrams_from_tables(
     return features, column, char_column
 
 
-def _kept(tables: NGramTables, min_count: int) -> tuple[np.ndarray, Strings, np.ndarray, Any]:
+def _selected(tables: NGramTables, min_count: int) -> tuple[np.ndarray, Strings, np.ndarray, Any]:
     """New column of each entry, and tokens, parents and last tokens of those that stay."""
     size, count = int(tables.used[ENTRIES]), int(tables.used[TOKENS])
     keep = tables.seen[1 : 2 * size : 2] >= min_count
@@ -372,7 +372,7 @@ class HashedFeatures:
     columns : array of int32, optional
         Columns whose first n-gram is known, rising.
     names : Strings, optional
-        Those n-grams. Others may share the column: ``collisions`` says how likely.
+        Those n-grams. Others may share the column: see ``collisions``.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from hopefear.features.attributes import Attributes
 from hopefear.features.maps import MAX_COLUMNS
 from hopefear.features.templates import TemplateFeatures
 
-# Characters of a word that are kept: as many at its beginning as at its end.
+# Characters of a word that are kept: half at its beginning, half at its end.
 LONGEST = 32
 _RUNS = re.compile(r"(.)\1{2,}")
 _PLAIN = str.maketrans(
@@ -52,7 +52,7 @@ class TokenIdSettings:
     lower : bool
         Words are looked up in lower case; shapes and characters keep what that loses.
     vectors : Vectors, optional
-        Vectors that words begin with; goes with the map, but not into files.
+        Pretrained vectors of words; part of the map, but not of model files.
     unseen : bool
         Words that have a vector get a number although no sentence has them.
     templates : Templates or str, optional
@@ -86,7 +86,7 @@ class TokenIdSettings:
     ) -> tuple[TokenIds, Attributes]:
         """Number what sentences hold, and encode them; options are those of templates.
 
-        Words seen fewer than ``min_count`` times have no number of their own.
+        Words with fewer than ``min_count`` occurrences share one number.
         """
         columns = self.columns or usual_columns(sentences.columns)
         for name in columns:

@@ -171,7 +171,7 @@ class _Spelling:
         return SEPARATOR.join([self._id(template, edges), *strings])
 
     def document(self) -> dict[str, Any]:
-        """Returns templates in terms of columns and of lexicons, which are columns of their own."""
+        """Returns templates in terms of columns and of lexicons, which act as further columns."""
         if not self.templates:
             return {"padding": False, "lexicons": {}, "templates": []}
         entries = self.features.templates.lexicons

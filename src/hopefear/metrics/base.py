@@ -5,7 +5,7 @@ summed rows into numbers by name. Rows of parts add up to those of the whole, so
 resamples and swaps need no second look at the outputs, and
 :mod:`hopefear.metrics.significance` tests differences of any metric.
 
-A `ListMetric` compares candidates of lists with references, and also says what each costs.
+A `ListMetric` compares candidates of lists with references, and gives each candidate a cost.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Statistics = NDArray[Any]  # int64, or float64 where a metric counts in fraction
 class Metric(ABC):
     """Metric of outputs against references.
 
-    Scores are percentages unless their name says otherwise.
+    Scores are percentages unless their name denotes something else.
     """
 
     name: ClassVar[str]
-    main: ClassVar[str]  # the score people look at
+    main: ClassVar[str]  # the score that is reported first
     higher: ClassVar[bool] = True  # whether more of it is better
     # Columns of the statistics that a score is made of; all, of a score that is not named.
     reads: ClassVar[Mapping[str, tuple[int, ...]]] = {}

@@ -37,7 +37,7 @@ def coded(
         array of positions in ``labels``.
     starts : int array, optional
         Sentence i has the tokens ``starts[i] .. starts[i + 1] - 1``. Without it, lists of lists
-        say where sentences end, and flat lists are one sentence.
+        boundaries of sentences, and flat lists are one sentence.
     labels : sequence of str, optional
         Names of positions; also fixes the first names of the list.
 
@@ -116,7 +116,7 @@ def _nested_starts(taggings: Sequence[Any]) -> NDArray[np.int64]:
     return lengths[0]
 
 
-OUT, DOT, BEGIN, INSIDE, END, SINGLE, OPEN, CLOSE, OTHER = range(9)
+OUT, DOT, BEGIN, INSIDE, END, SINGLE, OPEN, CLOSE, NO_CHUNK = range(9)
 READINGS = ("conlleval", "iobes")
 _CONLLEVAL = {"O": OUT, ".": DOT, "B": BEGIN, "I": INSIDE, "E": END, "[": OPEN, "]": CLOSE}
 _IOBES = _CONLLEVAL | {"S": SINGLE, "L": END, "U": SINGLE, "M": INSIDE, "W": SINGLE}
@@ -164,7 +164,7 @@ def chunked(
     kinds: dict[str, int] = {"": 0}
     kind = np.array([kinds.setdefault(k, len(kinds)) for _, k in parts])
     tags = _CONLLEVAL if reading == "conlleval" else _IOBES
-    tag = np.array([tags.get(t, OTHER) for t, _ in parts])
+    tag = np.array([tags.get(t, NO_CHUNK) for t, _ in parts])
     pairs: dict[tuple[str, str], int] = {}
     codes_of_pairs = np.array([pairs.setdefault(p, len(pairs)) for p in parts])
     n = len(data.starts) - 1
@@ -189,7 +189,7 @@ def agreements(gold: Chunking, output: Chunking) -> NDArray[np.intp]:
     opened = gold.starts & output.starts & same_kind
     changes = np.flatnonzero(gold.ends | output.ends | ~same_kind)
     count = np.concatenate([[0], np.cumsum(opened)])
-    # An end is looked at before a start at the same place, so a place opens what comes after it.
+    # At one place, ends precede starts, so a place opens the next chunk after closing one.
     since = np.diff(count[changes], prepend=0) > 0
     right = changes[since & gold.ends[changes] & output.ends[changes]]
     if len(opened) and count[-1] > (count[changes[-1]] if len(changes) else 0):

@@ -219,10 +219,10 @@ class _ComparedTrees:
         bare, codes = _merged(self.names, lambda name: name.split(":")[0])
         self.bare = tuple(codes[relations] for relations in self.relations)
         self.universal = self.head & (self.bare[0] == self.bare[1])
-        self.content = tuple(_among(bare, CONTENT)[relations] for relations in self.bare)
-        self.functional = tuple(_among(bare, FUNCTIONAL)[relations] for relations in self.bare)
-        self.same_morphology = _same(reference.upos, output.upos, n, str)
-        self.same_morphology &= _same(reference.feats, output.feats, n, universal_features)
+        self.content = tuple(_in(bare, CONTENT)[relations] for relations in self.bare)
+        self.functional = tuple(_in(bare, FUNCTIONAL)[relations] for relations in self.bare)
+        self.same_morphology = _equal(reference.upos, output.upos, n, str)
+        self.same_morphology &= _equal(reference.feats, output.feats, n, universal_features)
         forms, (codes, _) = _paired(reference.forms, reference.forms, n)
         is_mark = np.array([is_punctuation(form) for form in forms], bool)
         # Of words that are not given, none is punctuation.
@@ -307,7 +307,7 @@ def _paired(gold: Any, predicted: Any, n: int) -> tuple[list[str], tuple[np.ndar
     return data.names, data.codes
 
 
-def _same(gold: Any, predicted: Any, n: int, meaning: Callable[[str], str]) -> NDArray[np.bool_]:
+def _equal(gold: Any, predicted: Any, n: int, meaning: Callable[[str], str]) -> NDArray[np.bool_]:
     names, (first, second) = _paired(gold, predicted, n)
     _, codes = _merged(names, meaning)
     return codes[first] == codes[second]
@@ -320,7 +320,7 @@ def _merged(names: list[str], meaning: Callable[[str], str]) -> tuple[list[str],
     return list(table), np.array(codes, np.intp)
 
 
-def _among(names: list[str], chosen: set[str]) -> NDArray[np.bool_]:
+def _in(names: list[str], chosen: set[str]) -> NDArray[np.bool_]:
     return np.array([name in chosen for name in names], bool)
 
 

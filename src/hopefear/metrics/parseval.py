@@ -43,7 +43,7 @@ class Parseval(FMeasure):
     EVALB with COLLINS.prm: ADVP equals PRT, function tags are cut off, ``TOP``, punctuation and
     traces are deleted. Beyond it, ``S1``, ``ROOT`` and roots without label are not scored. The tags
     of the gold tree say which words of both trees are punctuation and deleted, so every pair is
-    scored; `Evalb` goes by the tags of each tree.
+    scored; `Evalb` uses the tags of each tree.
 
     Examples
     --------

@@ -207,7 +207,7 @@ def compare_outputs(
     metric : Metric
         What counts; whole examples of it, such as sentences, are drawn and traded.
     references, first, second, *more
-        As `metric.statistics` takes references, each output, and what else it asks for.
+        References as for `metric.statistics`, each output, and further arguments.
     score : str, optional
         Which score; the metric's main one otherwise.
     samples : int

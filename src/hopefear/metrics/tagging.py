@@ -34,7 +34,7 @@ class Tagging(Metric):
         ``U``, and lets ``B`` go on after ``E``. ``iobes`` reads single and last tokens of IOBES,
         BILOU and BMES as their schemes mean them, and B, I, O as the script does.
     raw : bool
-        Labels are bare types, each token a chunk of its own (the script's ``-r``).
+        Labels are bare types, each token a separate chunk (the script's ``-r``).
     outside : str
         With ``raw``, the label of tokens outside chunks besides ``O`` (its ``-o``).
 
@@ -407,7 +407,7 @@ def span_errors(
     touched = _touched(first, after, other_first, other_after)
     spurious = ~_touched(other_first, other_after, first, after)
     return SpanErrors(
-        _met(types),
+        _used(types),
         correct,
         int(agree.sum()) - correct,
         int((is_matched & ~agree).sum()),
@@ -486,7 +486,7 @@ def _confusion(names: Sequence[str], gold: np.ndarray, predicted: np.ndarray) ->
     return Confusion(tuple(names), np.bincount(gold * n + predicted, minlength=n * n).reshape(n, n))
 
 
-def _met(confusion: Confusion) -> Confusion:
+def _used(confusion: Confusion) -> Confusion:
     """Without names that do not occur."""
     used = np.flatnonzero(confusion.counts.any(axis=0) | confusion.counts.any(axis=1))
     names = tuple(confusion.names[i] for i in used)

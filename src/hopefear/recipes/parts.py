@@ -76,6 +76,7 @@ LOSSES = Parts(
         "perceptron": "losses.perceptron:Perceptron",
         "hinge": "losses.hinge:Hinge",
         "squared-hinge": "losses.squared_hinge:SquaredHinge",
+        "smoothed-hinge": "losses.smoothed_hinge:SmoothedHinge",
         "logistic": "losses.logistic:Logistic",
         "exponential": "losses.exponential:Exponential",
         "linear": "losses.linear:Linear",

@@ -1,4 +1,4 @@
-"""Pages people read: tables and plots in one HTML file that needs nothing else."""
+"""Reports: tables and plots in one HTML file without dependencies."""
 
 from hopefear.report.arcs import ArcDiagram, text_tree
 from hopefear.report.comparison import ModelComparison

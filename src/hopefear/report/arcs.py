@@ -90,8 +90,8 @@ class ArcDiagram:
 
     def describe(self) -> str:
         """The tree in words, errors at the end."""
-        text = [_told(self.words, arc) for arc in self.arcs]
-        text += [f"It should be: {_told(self.words, arc)}" for arc in self.missing]
+        text = [_sentence(self.words, arc) for arc in self.arcs]
+        text += [f"It should be: {_sentence(self.words, arc)}" for arc in self.missing]
         return " ".join(text)
 
     def to_errors(self) -> str:
@@ -126,7 +126,7 @@ class ArcDiagram:
         """
         arcs, missing = self.arcs, self.missing
         errors = {arc.word for arc in missing}
-        centres, width = self._places(arcs + missing)
+        centres, width = self._centres(arcs + missing)
         above, below = _levels(arcs), _levels(missing)
         top = EDGE + SMALL + STEP * max(above.values(), default=0) + 4
         tags = SMALL + 5 if len(self.tags) else 0.0
@@ -135,7 +135,7 @@ class ArcDiagram:
         if missing:
             height += STEP * max(below.values()) + SMALL + 2
         gold = dict(enumerate(self.gold_heads or (), 1))
-        # What looks alike stands in one group, which keeps pictures small.
+        # Elements of one look share a group, which keeps pictures small.
         groups: dict[str, list[tuple[str, str, str]]] = {MUTED: [], WRONG: [], RIGHT: []}
         feet = _feet(arcs, centres)
         for arc in sorted(arcs, key=lambda a: -above[a]):
@@ -161,7 +161,7 @@ class ArcDiagram:
             f'<desc id="{prefix}-d">{escape(self.describe())}</desc>{"".join(pieces)}</svg>'
         )
 
-    def _places(self, arcs: list[Arc]) -> tuple[list[float], float]:
+    def _centres(self, arcs: list[Arc]) -> tuple[list[float], float]:
         """Returns the middle of each word, from 1, and the width of all."""
         tags = self.tags if len(self.tags) else [""] * len(self.words)
         feet = [0] * (len(self.words) + 1)
@@ -257,7 +257,7 @@ def _arcs(heads: Sequence[int], relations: Sequence[str]) -> list[Arc]:
     return [Arc(int(h), m, label) for m, (h, label) in enumerate(pairs, 1) if h >= 0]
 
 
-def _told(words: Sequence[str], arc: Arc) -> str:
+def _sentence(words: Sequence[str], arc: Arc) -> str:
     if arc.head == 0:
         return f"{words[arc.word - 1]} is the root."
     return f"{words[arc.word - 1]} is {arc.label or 'a dependent'} of {words[arc.head - 1]}."

@@ -22,7 +22,7 @@ def linear_ticks(lo: float, hi: float, count: int = 5) -> list[float]:
     lo, hi : float
         Ends of the axis, ``lo < hi``.
     count : int
-        Ticks wished for; the answer has about as many.
+        Requested number of ticks; the result has about as many.
 
     Examples
     --------

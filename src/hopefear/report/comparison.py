@@ -18,7 +18,7 @@ from hopefear.report.evaluation import (
 from hopefear.report.page import Page, value_text
 from hopefear.report.plot import Plot
 
-_SIDE = 8  # models among which a reader chooses; more stand below each other
+_SIDE = 8  # models that are shown in turn; more are listed one below another
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,13 @@ class ModelComparison:
             page.cases(self.contests)
         if any(fact.get("confusion") or fact.get("confusion_matrix") for fact in facts):
             page.section("Confusion")
-            self._each(page, lambda model: add_confusion(page, model.facts))
+            self._for_each(page, lambda model: add_confusion(page, model.facts))
         self._calibration(page)
         if any(model.weights or model.findings.pairs for model in self.models.values()):
             page.section("What they weigh")
-            self._each(page, lambda model: add_weights(page, model.weights, model.findings.pairs))
+            self._for_each(
+                page, lambda model: add_weights(page, model.weights, model.findings.pairs)
+            )
         data = next(iter(self.models.values())).findings.data
         if data:
             page.section("Data").keyvalues(data)
@@ -169,7 +171,7 @@ class ModelComparison:
                 f"that of a column{end}",
             )
 
-    def _each(self, page: Page, add: Callable[[Evaluation], Any]) -> None:
+    def _for_each(self, page: Page, add: Callable[[Evaluation], Any]) -> None:
         """A part of each model, of which the reader sees one."""
 
         def part(model: Evaluation) -> Callable[[], Page]:

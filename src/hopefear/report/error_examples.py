@@ -26,10 +26,10 @@ from hopefear.report.theme import escape
 
 _KINDS = 40  # in a list to choose from
 BYTES = 1_500_000  # of examples on a page, so that it stays below 2 MB
-DRAWN = 600_000  # of them, behind which the errors of trees are told and not drawn
+DRAWN = 600_000  # of them, after which errors of trees are listed and not drawn
 LONGEST = 60  # words of a tree that is drawn
 _NAMED = 4  # kinds in the heading of a case
-_SAME = '<p class="hf-text same">{}</p>'
+_AGREES = '<p class="hf-text same">{}</p>'
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Case:
     def to_html(self, prefix: str, drawn: bool = True) -> str:
         """An article; the n best and the reason are folded."""
         words = self.amounts()
-        views = _seen(self.predicted, f"{prefix}p", drawn)
+        views = _view(self.predicted, f"{prefix}p", drawn)
         if self.gold is not None:
             gold = f"<dt>gold</dt><dd>{view_html(self.gold, f'{prefix}g')}</dd>"
             views = f"<dl>{gold}<dt>predicted</dt><dd>{views}</dd></dl>"
@@ -114,7 +114,7 @@ class Contest:
     Parameters
     ----------
     cases : mapping
-        From the name of a model to what it says.
+        Answer of each model, by name.
     errors : sequence of float
         How wrong each of them is, 0 where it is right.
     graded : bool
@@ -213,11 +213,11 @@ class Contest:
                 shaded = view_html(case.predicted) if text else ""
                 view = view_html(str(case.facts["predicted"])) + case.folded(shaded)
             elif name not in wrong and not self.graded:
-                view = _SAME.format("as it should be") + case.folded()
+                view = _AGREES.format("as it should be") + case.folded()
             elif (before := next(equal)) != name:
-                view = _SAME.format(f"as {escape(before)}") + case.folded()
+                view = _AGREES.format(f"as {escape(before)}") + case.folded()
             else:
-                view = _seen(case.predicted, f"{prefix}p{k}", drawn) + case.folded()
+                view = _view(case.predicted, f"{prefix}p{k}", drawn) + case.folded()
             rows.append((name, view))
         signs = {name: "✗" if name in wrong else "✓" for name in self.cases}
         body = "".join(
@@ -242,7 +242,7 @@ class Contest:
         return views[0]
 
 
-def _seen(view: View | ArcDiagram | str, prefix: str, drawn: bool) -> str:
+def _view(view: View | ArcDiagram | str, prefix: str, drawn: bool) -> str:
     long = isinstance(view, ArcDiagram) and len(view.words) > LONGEST
     return view_html(view, prefix, drawn and not long)
 
@@ -260,7 +260,7 @@ def _article(case: Case | Contest, words: Sequence[str], body: str, data: dict[s
 
 @dataclass(frozen=True)
 class Cases:
-    """Errors of a model, the worst first; a page shows as many as fit.
+    """Errors of a model, the worst first; a page shows those that fit.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ class Cases:
     unit : str
         What they are: ``sentences``.
     order : str
-        Which come first, in words.
+        Order of the examples, as a phrase.
     """
 
     cases: Sequence[Case | Contest] = ()
@@ -340,7 +340,7 @@ class Judgement(NamedTuple):
     cases : callable
         From numbers of examples to their cases, in that order.
     unit, order : str
-        What examples are, and which come first, in words.
+        Name and order of the examples, as a phrase.
     most : int
         How many cases are made, which takes time.
     graded : bool

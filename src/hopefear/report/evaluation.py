@@ -57,7 +57,7 @@ class Evaluation:
     scores : mapping
         Names and values in words, with their bounds.
     tables : sequence of (title, heads, rows)
-        A row a label, or whatever else is told apart; a column ``F1`` is drawn, too.
+        A row for each label or other group; a column ``F1`` is drawn, too.
     facts : mapping
         What else is known of ``confusion_matrix``, ``confusion`` and ``calibration``, as
         ``evaluate --json`` says it, and the ``signature`` of scores and model.

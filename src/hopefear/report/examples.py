@@ -1,4 +1,4 @@
-"""Examples as people look at them: words with spans, words that matter, brackets, trees, reasons.
+"""Views of examples: words with spans, weighted words, brackets, trees, reasons.
 
 Every view is text in a terminal and HTML on a page or in a notebook.
 """
@@ -18,7 +18,7 @@ from hopefear.report.theme import LIGHT, escape
 
 Span = tuple[int, int, str]  # first word, word behind the last, label
 _TERMINAL = (32, 34, 35, 36, 33, 31)  # green, blue, magenta, cyan, yellow, red
-_SHOWN = 8  # features of a reason
+_N_FEATURES = 8  # features of a reason
 
 
 class View(Protocol):
@@ -141,7 +141,7 @@ class BracketedText:
     text : str
         The tree.
     other : str
-        Another tree of the same words; brackets that it lacks stand out.
+        Another tree of the same words; brackets that it lacks are highlighted.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def nbest_html(rivals: Sequence[Rival]) -> str:
     return f'<ol class="hf-nbest">{"".join(rows)}</ol>'
 
 
-def reason_html(reason: Any, shown: int = _SHOWN) -> str:
+def reason_html(reason: Any, shown: int = _N_FEATURES) -> str:
     """Returns the reasons of an answer: the contribution of each feature, as bars to both sides.
 
     ``reason`` has ``label``, ``runner_up``, ``gap`` and ``contributions``.

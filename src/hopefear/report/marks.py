@@ -141,7 +141,7 @@ def curve(series: Series, frame: Frame, order: int, total: int) -> str:
 
 
 def of(label: str) -> str:
-    """The attribute by which the page's script shows and hides all that belongs to a label."""
+    """Returns the attribute by which the page's script shows and hides the marks of a label."""
     return f' data-of="{escape(label)}"' if label else ""
 
 

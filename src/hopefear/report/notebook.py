@@ -96,7 +96,7 @@ def estimator_html(estimator: Any) -> str:
     if history:
         names = list(history[-1]["dev"])
         lines = [[event["epoch"], *(event["dev"].get(name) for name in names)] for event in history]
-        html += _folded("Scores of held-out data", table(["pass", *names], lines))
+        html += _folded("Scores of held-out data", table(["epoch", *names], lines))
     return styled(html)
 
 

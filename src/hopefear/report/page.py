@@ -1,7 +1,7 @@
 """A page: one HTML file with everything inside, for screens, paper and screen readers.
 
 It is complete without its script, which sorts tables, hides curves and filters errors. Numbers in
-a column of a table share their decimals and line up; the best ones stand out.
+a column of a table share their decimals and are aligned; the best ones are highlighted.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _is_numeric(column: Sequence[Cell]) -> bool:
     return has_number
 
 
-# Nothing may be fetched and nothing but the page's own script may run, whatever a cell contains.
+# Pages fetch nothing and run nothing but their own script, whatever a cell contains.
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; "
     "form-action 'none'"
@@ -210,7 +210,7 @@ class Page:
     subtitle : str
         One line under the heading; may hold ```code```, ``**bold**`` and links.
     signature : str
-        What the numbers came from; stands in the footer under the version. May have several lines.
+        Origin of the numbers, for the footer under the version. May have several lines.
 
     Examples
     --------
@@ -264,7 +264,7 @@ class Page:
         caption : str
             Says what the table shows.
         align : str, optional
-            A letter per column: ``l``, ``r`` or ``c``; the last one goes for all that follow.
+            A letter per column: ``l``, ``r`` or ``c``; the last one is for all further columns.
         highlight : mapping, optional
             From a column to ``"max"`` or ``"min"``: its best values are set bold.
         notes : str or sequence of str, optional
@@ -351,7 +351,7 @@ class Page:
         """
         self._plots += 1
         group = f"p{self._plots}"
-        # Inputs come before the parts, so that style alone can show the one that is chosen.
+        # Inputs precede the parts, so that style alone can show the chosen one.
         boxes = "".join(
             f'<label><input type="radio" name="{group}" value="{k}"'
             f"{' checked' if name == chosen else ''}> {escape(name)}</label>"

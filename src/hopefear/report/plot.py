@@ -480,7 +480,7 @@ class Plot:
         labels : sequence of str
             Categories along the x axis.
         values : sequence of float
-            Heights, as many as labels.
+            Heights, one for each label.
         error : sequence of float, optional
             Half the length of each error bar.
         group : str, optional

@@ -51,7 +51,7 @@ class Run(NamedTuple):
     def times(self) -> list[float | None]:
         """Seconds from the start to every event; None where that cannot be known.
 
-        Events tell the time of their own pass or round. Those inside a pass tell none: it is
+        Events have the time of their epoch or round. Those inside an epoch have none: it is
         spread evenly over them.
 
         >>> events = [{"epoch": 0.5}, {"epoch": 1, "seconds": 2.0}, {"epoch": 2, "seconds": 1.0}]
@@ -73,7 +73,7 @@ class Run(NamedTuple):
         return times
 
     def curve(self, *keys: str, clock: str | None = None) -> tuple[list[float], list[float]]:
-        """Values found under nested keys, and the samples (or epochs) they belong to.
+        """Returns values under nested keys, and the samples (or epochs) of their events.
 
         ``clock`` names another count of events to go by, such as ``seconds``.
         """
@@ -226,7 +226,7 @@ def run_report(
     out : path
         HTML file to write.
     sections : sequence of callables
-        Each adds sections of its own to the page, before the settings.
+        Each adds sections to the page, before the settings.
 
     Returns
     -------
@@ -352,7 +352,7 @@ def _settings(page: Page, runs: Sequence[Run]) -> None:
             page.keyvalues(shared)
 
 
-_CLOCKS = {"epoch": "passes", "samples": "samples", "seconds": "seconds"}
+_CLOCKS = {"epoch": "epochs", "samples": "samples", "seconds": "seconds"}
 
 
 def _along(page: Page, runs: Sequence[Run], kinds: Sequence[tuple[str, str, Any]]) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO
 from typing import IO, Any
 
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 
 Buffer = bytes | bytearray | memoryview
 MAX_SMALL_BYTES = 1 << 24
@@ -100,7 +100,7 @@ def atomic_file(path: str | os.PathLike[str], size: int = 0) -> Iterator[IO[byte
                 with _named(name, max(size, file.tell())):
                     os.fsync(handle)
         except BaseException:
-            # Closing flushes again and fails again; the first error is the one to tell.
+            # Closing flushes again and fails again; the first error is reported.
             with suppress(OSError, HopefearError):
                 file.close()
             raise
@@ -141,7 +141,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 def read_small(
     file: IO[bytes], path: str | os.PathLike[str], max_bytes: int = MAX_SMALL_BYTES
 ) -> bytes:
-    """All bytes of a file that people write: settings, templates, weights of a decoder.
+    """Reads all bytes of a small file: settings, templates, weights of a decoder.
 
     Parameters
     ----------
@@ -157,11 +157,13 @@ def read_small(
     >>> import io
     >>> read_small(io.BytesIO(b"hope and fear"), "a.toml", 8)
     Traceback (most recent call last):
-    hopefear.errors.InputError: a.toml: expected a file of at most 8 bytes, found 'more'
+    hopefear.errors.InputError: a.toml: expected a file of at most 8 bytes; it is larger
     """
     data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
-        raise InputError(os.fspath(path), 0, f"a file of at most {max_bytes:,} bytes", "more")
+        raise InputError(
+            os.fspath(path), 0, f"a file of at most {max_bytes:,} bytes", Problem("it is larger")
+        )
     return data
 
 

@@ -11,7 +11,7 @@ A container is laid out as follows; integers are little-endian.
     arrays         a safetensors file
 
 The first 52 bytes mean the same in every format, so damage and a newer format can be told apart.
-Every byte lies under a hash, which finds accidents; hashes are not signatures, so the arrays'
+Every byte is under a hash, which finds accidents; hashes are not signatures, so the arrays'
 offsets are checked too and a forged file can at worst hold wrong numbers.
 """
 
@@ -71,7 +71,7 @@ def pack(
     Parameters
     ----------
     header : dict
-        Anything JSON holds. Tuples come back as lists and keys as strings.
+        Any JSON value. Tuples are read back as lists and keys as strings.
     arrays : dict of str to ndarray
         Booleans, integers, float32 and float64 of any shape; byte order and strides are normalised.
     kind : str
@@ -370,7 +370,7 @@ def _storable(name: str, array: np.ndarray) -> np.ndarray:
 def _check_finite(name: str, array: np.ndarray) -> None:
     if array.dtype.kind != "f":
         return
-    # The sum is finite only if every term is, and needs no temporary; overflow alone goes further.
+    # The sum is finite only if every term is, and needs no temporary; overflow is checked further.
     with np.errstate(all="ignore"):
         if np.isfinite(array.sum(dtype=np.float64)):
             return

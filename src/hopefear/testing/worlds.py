@@ -424,6 +424,12 @@ MARGIN_LOSSES: dict[str, Callable[[Any, float], tuple[float, float]]] = {
         max(0.0, loss.asked - z) ** 2,
         2 * max(0.0, loss.asked - z),
     ),
+    "SmoothedHinge": lambda loss, z: (
+        max(0.0, loss.asked - z) ** 2 / (2 * loss.width)
+        if z > loss.asked - loss.width
+        else loss.asked - z - loss.width / 2,
+        float(np.clip((loss.asked - z) / loss.width, 0.0, 1.0)),
+    ),
     "Logistic": lambda loss, z: (
         np.logaddexp(0.0, -z) / np.log(loss.base),
         np.exp(-np.logaddexp(0.0, z)) / np.log(loss.base),

@@ -16,7 +16,7 @@ from hopefear.translation.scoring import best, scores
 from hopefear.translation.text_features import derived, needed
 from hopefear.translation.weights import Weights
 
-_MOST = 300  # lists
+_MAX_LISTS = 300  # lists
 _RIVALS = 5
 
 
@@ -38,7 +38,7 @@ def judgements(
     first, second : (str, Weights)
         Names and weights.
     texts : mapping, optional
-        Other texts by name, such as references: line i belongs to the list with id i.
+        Other texts by name, such as references: line i is for the list with id i.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def judgements(
     assert lists.counts is not None
     costs = metric.costs(lists.counts)
     lowest = np.minimum.reduceat(costs, lists.starts[:-1])
-    # Some weights speak of features that only words tell.
+    # Some weights need features that are computed from the text.
     own_lists = {name: derived(lists, needed(weights)) for name, weights in models.items()}
     points = {name: scores(own_lists[name], weights) for name, weights in models.items()}
     choices = {
@@ -99,7 +99,7 @@ def judgements(
             )
 
         errors = costs[choices[name]] - lowest
-        return Judgement(errors, cases, "lists", "that lose most", _MOST, graded=True)
+        return Judgement(errors, cases, "lists", "that lose most", _MAX_LISTS, graded=True)
 
     (a, b) = models
     return {a: judgement(a, b), b: judgement(b, a)}

@@ -1,4 +1,4 @@
-"""The estimator ``Tuner``: weights that are tuned, and what they can be asked."""
+"""The estimator ``Tuner`` of translation weights."""
 
 from __future__ import annotations
 

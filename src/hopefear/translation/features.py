@@ -99,8 +99,8 @@ class TuningFeatures:
         if self.layout:
             check_same(self.layout, lists.layout, source=lists.source)
         names = [
-            _found(self.sparse, lists.sparse, self.n_dense),
-            _found(self.phrases, lists.phrases, self.n_dense + self.sparse.size),
+            _lookup(self.sparse, lists.sparse, self.n_dense),
+            _lookup(self.phrases, lists.phrases, self.n_dense + self.sparse.size),
         ]
         table = _numbers(lists, self.n_dense, names, np.arange(self.size, dtype=np.int32))
         return _dataset(lists, metric, table, self, offsets)
@@ -124,7 +124,7 @@ def learned(
     groups : tuple of {"dense", "sparse", "phrases"}
         Which features get weights.
     min_count : int
-        Sparse features and phrase pairs that tell candidates apart in fewer lists are left out.
+        Sparse features and phrase pairs that distinguish candidates in fewer lists are left out.
     offsets : float array, optional
         Fixed scores of candidates, which no weight changes.
     """
@@ -144,7 +144,7 @@ def learned(
     table = _numbers(
         lists,
         dense,
-        [_all(sparse, dense), _all(phrases, first)],
+        [_all_entries(sparse, dense), _all_entries(phrases, first)],
         None,
     )
     size = first + (0 if phrases is None else len(phrases.names))
@@ -155,8 +155,8 @@ def learned(
     table = pruned(table, lists.starts, new)
     features = TuningFeatures(
         lists.layout if dense else (),
-        _taken(sparse, frequent[dense:first]),
-        _taken(phrases, frequent[first:]),
+        _frequent(sparse, frequent[dense:first]),
+        _frequent(phrases, frequent[first:]),
     )
     return _dataset(lists, metric, table, features, offsets)
 
@@ -212,13 +212,15 @@ def _named_part(entries: NamedEntries, numbers: np.ndarray) -> Keyed:
     return Keyed(indptr, (keys[mask] + 1).astype(np.uint64), values[mask])
 
 
-def _all(entries: NamedEntries | None, first: int) -> tuple[NamedEntries, np.ndarray] | None:
+def _all_entries(
+    entries: NamedEntries | None, first: int
+) -> tuple[NamedEntries, np.ndarray] | None:
     if entries is None:
         return None
     return entries, np.arange(first, first + len(entries.names), dtype=np.int64)
 
 
-def _found(
+def _lookup(
     names: Strings, entries: NamedEntries | None, first: int
 ) -> tuple[NamedEntries, np.ndarray] | None:
     """Entries and the numbers that their names have among ``names``; -1 where they have none."""
@@ -228,7 +230,7 @@ def _found(
     return entries, np.where(indices >= 0, indices + first, -1)
 
 
-def _taken(entries: NamedEntries | None, frequent: np.ndarray) -> Strings:
+def _frequent(entries: NamedEntries | None, frequent: np.ndarray) -> Strings:
     if entries is None:
         return _NO_NAMES
     text, offsets = packed(entries.names)
@@ -286,7 +288,7 @@ def signed_groups(groups: Sequence[str], fixed: Weights | None) -> str:
     'dense+sparse+ngrams'
     """
     groups_once = dict.fromkeys((*kinds(groups), *groups))
-    if fixed is not None and fixed.layout:  # of the dense ones those that words tell, which is said
+    if fixed is not None and fixed.layout:  # dense features are then those computed from the text
         groups_once.pop("dense", None)
     return "+".join(groups_once)
 
@@ -339,7 +341,7 @@ def check_start(start: Weights, groups: Sequence[str], lists: CandidateLists) ->
     losses = [name for name in groups_of_words if name not in groups]
     if start.sparse and lists.sparse is not None and "sparse" not in kinds(groups):
         losses.append("sparse")
-    if start.phrases and "phrases" not in groups:  # lists do not say whether they have any
+    if start.phrases and "phrases" not in groups:  # the lists may or may not have any
         losses.append("phrases")
     if losses:
         raise HopefearError(

@@ -126,13 +126,13 @@ def _put_moses(parts: WeightParts, name: str) -> None:
             "the format moses keeps sparse weights in a second file, for which standard output "
             "has no place; give a path, or use text or json"
         )
-    with _kept(sidecar):
+    with _reading(sidecar):
         _put(sidecar, write_sidecar(parts))
         _put(name, lines)
 
 
 @contextmanager
-def _kept(path: str) -> Iterator[None]:
+def _reading(path: str) -> Iterator[None]:
     """Have the file as it was again when what is done here fails."""
     path = os.path.realpath(path)
     # A second name for the old file: bringing it back must not need room on a full disk.
@@ -178,7 +178,7 @@ _BLANKS = re.compile(r"[ \t\r\v\f]+")
 
 
 class WeightCollector:
-    """Weights as they come from the lines of a file.
+    """Weights while the lines of a file are read.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class WeightCollector:
 
     def __init__(self, path: str, dense: Collection[str] = (), bare: bool = False) -> None:
         self.path, self.bare = path, bare
-        self.taken = frozenset(dense)
+        self.dense_names = frozenset(dense)
         self.parts = WeightParts((), [], {}, {}, {})
         self._layout: list[tuple[str, int]] = []
         self._lines: dict[tuple[str, str], int] = {}
@@ -213,11 +213,11 @@ class WeightCollector:
             key = phrase_pair(name)
         else:
             key = unescaped(name)
-        # Dense and sparse names are of one kind here: readers of lists must tell them apart.
+        # Dense and sparse names are of one kind here: readers of lists must distinguish them.
         before = self._lines.setdefault((PHRASES if kind == PHRASES else "", key), line)
         if before != line:
             self.refuse(line, f"{name} once (it is on line {before} too)", text)
-        if kind == SPARSE and key in self.taken:
+        if kind == SPARSE and key in self.dense_names:
             self.refuse(line, "a name that is not dense", text)
         if kind == DENSE:
             self._layout.append((key, len(values)))
@@ -308,7 +308,7 @@ def add_lines(
     lines : iterable of (int, str)
         Numbers and texts.
     kind : str, optional
-        What names are that no line says anything of; without it their looks decide.
+        Kinds of names that no line declares; without it they are guessed.
     """
     for number, text in lines:
         text = text.strip(" \t\r\v\f")
@@ -407,11 +407,11 @@ def read_moses_ini(path: str, lines: Sequence[str], allow_outside: bool = False)
     Parameters
     ----------
     path : str
-        For messages, and because the file that ``[weight-file]`` names lies beside it.
+        For messages, and because the file of ``[weight-file]`` is in the same folder.
     lines : sequence of str
         The lines, without their ends.
     allow_outside : bool
-        Whether that file may lie elsewhere.
+        Whether that file may be in another folder.
 
     Examples
     --------
@@ -486,7 +486,7 @@ def write_moses_ini(parts: WeightParts, sidecar: str) -> Iterator[str]:
     parts : Parts
         The weights.
     sidecar : str
-        Name of that file as it is to stand there.
+        Name of that file, as it is written there.
 
     Examples
     --------
@@ -501,7 +501,7 @@ def write_moses_ini(parts: WeightParts, sidecar: str) -> Iterator[str]:
     """
     yield from about_lines(parts)
     yield "[weight]"
-    # Moses takes the rest of a line for a comment wherever it meets the sign.
+    # To Moses the sign begins a comment, wherever it is.
     yield from (line.replace("#", "%23") for line in dense_lines(parts))
     if parts.sparse or parts.phrases:
         yield from ("", "[weight-file]", sidecar)

@@ -325,7 +325,7 @@ def judged_lists(
         return nbest if refs is None else counted(nbest, _texts(refs), metric)
     if refs is None:
         raise HopefearError("refs: lists of candidates need references to be tuned for; give refs")
-    return counted(_made(nbest, source, weights), _texts(refs), metric)
+    return counted(_in_memory(nbest, source, weights), _texts(refs), metric)
 
 
 def plain_lists(nbest: Any, source: Any, weights: Weights, **reading: Any) -> CandidateLists:
@@ -343,7 +343,7 @@ def plain_lists(nbest: Any, source: Any, weights: Weights, **reading: Any) -> Ca
     if isinstance(nbest, CandidateLists):
         return nbest
     if not is_files(nbest):
-        return _made(nbest, source, weights)
+        return _in_memory(nbest, source, weights)
     paths = [*map(Source, [nbest] if isinstance(nbest, PATH) else nbest)]
     if any(map(holds_json, paths)):
         _refuse_source(source)
@@ -370,7 +370,7 @@ def is_files(value: Any) -> bool:
     )
 
 
-def _made(nbest: Any, source: Any, weights: Weights | None) -> CandidateLists:
+def _in_memory(nbest: Any, source: Any, weights: Weights | None) -> CandidateLists:
     _refuse_source(source)
     return lists_in_memory(nbest, layout=None if weights is None else weights.layout)
 

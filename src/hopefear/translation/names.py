@@ -35,7 +35,7 @@ class WeightParts(NamedTuple):
 def escaped(name: str) -> str:
     """A name as one word: blanks, and what looks like an escape, as ``%XX`` of their bytes.
 
-    The signs that begin a comment or a section are escaped where they come first.
+    The signs that begin a comment or a section are escaped at the start of a name.
 
     Examples
     --------

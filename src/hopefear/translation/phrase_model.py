@@ -116,7 +116,7 @@ def kept_weights(trainer: OnlineTrainer, kept: str) -> np.ndarray:
 def phrase_passes(
     data: ListDataset, learner: Learner, epochs: int, seed: int = 1
 ) -> Iterator[tuple[int, OnlineTrainer]]:
-    """Learn; (number of the pass, the trainer) after each."""
+    """Learns; yields the number of the epoch and the trainer after each epoch."""
     trainer = OnlineTrainer(NBest(data.features.size), learner)
     for epoch in trainer.learn_passes(Passes(data, seed), epochs):
         yield epoch, trainer
@@ -165,19 +165,19 @@ def train_phrase_model(
         weights sum to about 1, so that their scores hardly tell candidates apart; larger trusts
         the baseline more.
     min_count : int
-        Pairs that tell candidates apart in fewer lists get no weight.
+        Pairs that distinguish candidates in fewer lists get no weight.
     kept : {"average", "support", "last"}
         Average of the weights, the average where the last weights are not zero (sparser), or the
         last weights. Votes are not offered: a feature of a decoder is one weight for each pair.
     dev : CandidateLists, optional
-        Held-out lists: the best pass is kept, by the score of ``w . phi + b``. Without them the
+        Held-out lists: the best epoch is kept, by the score of ``w . phi + b``. Without them the
         last.
     metric : str or ListMetric
         The metric behind the counts.
     seed : int
         Of the order of lists.
     on_event : sequence of callables
-        Each gets an event after every pass.
+        Each gets an event after every epoch.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Tuners of translation weights: online learners with their passes, and those of whole lists."""
+"""Tuners of translation weights: online learners with their epochs, and batch learners."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TuneRecipe(Recipe):
         return super().parameters() | _PASSES | dict(self.passes)
 
     def learner(self, scale: Scale = Scale(), **params: Any) -> Learner:  # noqa: B008 - frozen
-        """The learner without its passes."""
+        """Returns the learner without its epochs."""
         return super().build(scale, **params)
 
     def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
@@ -133,7 +133,7 @@ class ProRecipe(WholeListsRecipe):
         values = {key: as_like(key, params.pop(key, v), v) for key, v in values.items()}
         learners = {key: recipe for key, recipe in RECIPES.items() if isinstance(recipe, Recipe)}
         if name in learners:
-            # Pairs are what a pass of the classifier goes over, each with its mirror image.
+            # An epoch of the classifier is over pairs, each with its mirror image.
             pairs = 2 * scale.n * min(values["pairs"], values["samples"])
             return self.tuner(classifier=learners[name].build(Scale(n=pairs), **params), **values)
         if name != "logistic":
@@ -166,7 +166,7 @@ LONG_CORPUS = {"background": "hope", "memory": 0.999}
 # that were held out of training, with the scores of the test sets in view. The penalties of
 # ssvm-cp, ssvm-bcfw and rampion-cccp were chosen as those of most, of six powers of ten by one
 # seed, so that the first two reach their gap. Those of perceptron, vrda, tg, sgd and pa were not
-# tuned. Tuners of whole lists say so themselves.
+# tuned. Batch tuners document their own.
 TUNE_RECIPES: dict[str, Any] = {
     recipe.name: recipe
     for recipe in (

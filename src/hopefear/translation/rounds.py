@@ -115,7 +115,7 @@ def iterate(
     dense, sparse : collection of str
         As for :func:`hopefear.data.moses.reading.read_moses`.
     about : mapping, optional
-        More to say in the folder's ``run.json``.
+        Further fields of the folder's ``run.json``.
     resume : bool
         Go on behind the last finished step that the folder knows of, if it knows any.
     timeout : float, optional
@@ -302,7 +302,7 @@ class DecoderCommand:
         """The command of a round, with paths in the places held for them."""
         # Not str.format: braces mean something to shells.
         text = self.command
-        for name, value in self._places(folder, number).items():
+        for name, value in self._arguments(folder, number).items():
             text = text.replace(f"{{{name}}}", shlex.quote(value))
         return text
 
@@ -346,7 +346,7 @@ class DecoderCommand:
         excerpt = "".join(f"\n    {line}" for line in tail)
         return HopefearError(f"decoder, round {number}: {self.command!r} {problem}{words}{excerpt}")
 
-    def _places(self, folder: Path, number: int) -> dict[str, str]:
+    def _arguments(self, folder: Path, number: int) -> dict[str, str]:
         return {
             "weights": os.fspath(folder / WEIGHTS),
             "nbest": os.fspath(folder / _WRITTEN),
@@ -355,7 +355,7 @@ class DecoderCommand:
 
     def _run(self, folder: Path, number: int, log: Path) -> int:
         """Returns the exit status of the command; an interrupt ends it and its children."""
-        arguments = self._places(folder.resolve(), number)
+        arguments = self._arguments(folder.resolve(), number)
         variables = {f"HOPEFEAR_{name.upper()}": value for name, value in arguments.items()}
         until = None if self.timeout is None else time.monotonic() + self.timeout
         with open(log, "wb") as out, interruptible() as interrupted:
@@ -366,7 +366,7 @@ class DecoderCommand:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **variables},
-                start_new_session=True,  # a group of its own, which ends as one
+                start_new_session=True,  # a process group, which can be ended as one
             )
             try:
                 while True:

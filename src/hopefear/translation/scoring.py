@@ -116,6 +116,6 @@ def _summed(entries: NamedEntries, weights: Mapping[str, float]) -> np.ndarray:
     values = values_by_id(entries.names, weights)[entries.ids]
     if entries.values is not None:
         values = values * entries.values
-    # Candidate by candidate: differences of running sums would tell equal candidates apart.
+    # Candidate by candidate: differences of running sums would differ for equal candidates.
     n = len(entries.indptr) - 1
     return np.bincount(np.repeat(np.arange(n), np.diff(entries.indptr)), values, n)

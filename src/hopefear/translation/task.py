@@ -128,7 +128,7 @@ def tune(
         words of candidates, and go with the dense and with the sparse ones: see
         :mod:`hopefear.translation.text_features`.
     min_count : int
-        Sparse features and phrase pairs that tell candidates apart in fewer lists are left out.
+        Sparse features and phrase pairs that distinguish candidates in fewer lists are left out.
     dev : CandidateLists, optional
         Held-out lists: the best round and the best seed are those that score best on them.
     held_out : float
@@ -455,7 +455,7 @@ def start_weights(lists: CandidateLists, start: str | Weights = "auto") -> Weigh
         ``decoder``: those that explain the decoder's scores, by least squares within the lists.
         ``moses``: what Moses gives an untuned system, 0.1 for names that it does not know.
         ``uniform``: all alike. ``auto``: the decoder's where they explain its scores, else those
-        of Moses. Which one it was, ``about["start"]`` of the result says.
+        of Moses. ``about["start"]`` of the result names it.
 
     Examples
     --------

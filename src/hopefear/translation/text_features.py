@@ -161,7 +161,7 @@ def _telling_grams(words: CandidateWords, candidates: int, orders: int) -> Telli
 
 
 def _spelled() -> np.ndarray:
-    """Returns, for every byte, how many bytes of a name stand for it, and which."""
+    """Returns, for every byte, its spelling in a name and the length of that."""
     table = np.zeros((256, 4), np.uint8)
     table[:, 0], table[:, 1] = 1, np.arange(256)
     for byte in range(128):
@@ -359,7 +359,7 @@ class TellingGrams(NamedTuple):
 class GramCounts(NamedTuple):
     """Counts of each n-gram in the candidates of one list."""
 
-    position: np.ndarray  # int32[n-grams]: its entry for the candidate at hand, then its position
+    position: np.ndarray  # int32[n-grams]: its entry for the current candidate, then its position
     having: np.ndarray  # int32[n-grams]: candidates that have it
     low: np.ndarray  # int32[n-grams]: how often at least, where it is
     high: np.ndarray  # int32[n-grams]: how often at most
@@ -384,7 +384,7 @@ def write_lines(text, offsets, lines):
 def number_grams(words, offsets, first, last, orders, grams):
     """Number the n-grams of the candidates ``first .. last - 1``; how many there are.
 
-    Occurrences come candidate by candidate, word by word, the shorter n-gram first.
+    Occurrences are ordered by candidate, word and length of the n-gram.
     """
     size = 16
     while size < 2 * orders * (offsets[last] - offsets[first]):
@@ -457,7 +457,7 @@ def consensus(words, offsets, starts, scores, sharp, grams, out):
 def telling(words, offsets, starts, orders, grams, counts, out):
     """Fill ``out``; how many n-grams it has.
 
-    One that all candidates of a list have equally often tells nothing and is left out.
+    One that all candidates of a list have equally often is left out.
     """
     size, used = 0, 0
     for i in range(len(starts) - 1):

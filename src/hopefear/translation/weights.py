@@ -94,7 +94,7 @@ class Weights:
         Parameters
         ----------
         features : TuningFeatures
-            What the numbers stand for.
+            Features of the numbers.
         values : float array
             A weight for every feature.
         metadata : mapping, optional
@@ -123,7 +123,7 @@ class Weights:
         path : str or path
             Plain or compressed file of text, JSON or a ``moses.ini``; ``-`` is standard input.
         allow_outside : bool
-            Also read a file of sparse weights that a ``moses.ini`` names outside of its own folder.
+            Also read a file of sparse weights that a ``moses.ini`` names outside of its folder.
             A file from others could name any file there is.
         """
         parts = read_parts(path, allow_outside)

@@ -81,7 +81,7 @@ class CandidateLists:
     trees : Trees, optional
         The candidates, when they are trees.
     derivations : sequence of str or None, optional
-        How each candidate came about, as the file has it: of Moses what stands behind the score.
+        Derivation of each candidate, as the file has it: for Moses the fields after the score.
     weights : float64 array, optional
         Weight of each list in training; 1 for all where None.
     source, lines : str, int64 array
@@ -139,13 +139,13 @@ class CandidateLists:
         """Returns the lists of these numbers, in this order."""
         indices = np.asarray(indices, np.int64)
         starts, candidates = gathered(self.starts, indices)
-        chosen = _taken(self, OF_LISTS, indices) | _taken(self, OF_CANDIDATES, candidates)
+        chosen = _selected(self, OF_LISTS, indices) | _selected(self, OF_CANDIDATES, candidates)
         return replace(self, starts=frozen(starts), **chosen)
 
     def keep(self, mask: np.ndarray) -> CandidateLists:
         """Returns the lists with the candidates that a mask marks."""
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask)])
-        chosen = _taken(self, OF_CANDIDATES, np.flatnonzero(mask))
+        chosen = _selected(self, OF_CANDIDATES, np.flatnonzero(mask))
         return replace(self, starts=frozen(before[self.starts]), **chosen)
 
 
@@ -162,11 +162,11 @@ def dense_names(layout: Layout) -> tuple[str, ...]:
     )
 
 
-def _taken(lists: CandidateLists, fields: Iterable[str], indices: np.ndarray) -> dict[str, Any]:
-    return {name: _picked(getattr(lists, name), indices) for name in fields}
+def _selected(lists: CandidateLists, fields: Iterable[str], indices: np.ndarray) -> dict[str, Any]:
+    return {name: _selected_values(getattr(lists, name), indices) for name in fields}
 
 
-def _picked(values: Any, indices: np.ndarray) -> Any:
+def _selected_values(values: Any, indices: np.ndarray) -> Any:
     if values is None or len(values) == 0:
         return values
     if isinstance(values, NamedEntries):
@@ -234,7 +234,7 @@ def merged(lists: CandidateLists, numbers: np.ndarray) -> CandidateLists:
     if len(first) == len(lists):
         return lists
     starts = np.append(lists.starts[first], lists.starts[-1])
-    return replace(lists, starts=frozen(starts), **_taken(lists, OF_LISTS, first))
+    return replace(lists, starts=frozen(starts), **_selected(lists, OF_LISTS, first))
 
 
 def interleaved(

@@ -72,7 +72,7 @@ class ListDataset:
     source : str
         Where the data came from, for messages and model files.
     scores : float64 array, optional
-        The generator's score of each candidate; zeros unless said.
+        The generator's score of each candidate; zeros by default.
     n_references : int
         References of a list; -1 where lists have different numbers.
 
@@ -148,7 +148,7 @@ class ListDataset:
             raise HopefearError(f"{source}: {candidates} candidates need as many rows of counts")
 
     def _check_entries(self) -> None:
-        """Refuses numbers of the long arrays that lie outside of theirs."""
+        """Refuses numbers that are outside of the array they index."""
         rows, source = self.rows, self.source
         after = None if self.features is None else self.features.size
         check_range(rows.features, "features", 0, after, source)

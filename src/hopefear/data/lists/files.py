@@ -43,7 +43,7 @@ from hopefear.data.lists.input import (
 )
 from hopefear.data.lists.trees import Symbols, tree_block
 from hopefear.data.parse_numbers import LARGEST
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 from hopefear.metrics.base import ListMetric
 
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
@@ -135,7 +135,7 @@ def json_lists(
             try:
                 record = decoder.decode(line)
             except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-                raise _refusal(source, number, line, position, error) from None
+                raise _decoding_error(source, number, line, position, error) from None
             raw = _raw_list(source, number, record, position)
             source.enter(raw.id, number)
         except InputError as error:
@@ -167,7 +167,7 @@ def _raw_list(source: ListInput, number: int, record: Any, position: int) -> Raw
         if missing:
             c = values.index(UNSET)
             expected = f"a {key}, as other candidates have, in {where(name, c)}"
-            raise source.error(number, expected, "nothing")
+            raise source.error(number, expected, Problem("it has none"))
         return values
 
     trees = isinstance(candidates[0], _Tree)
@@ -233,7 +233,7 @@ def _counts(source: ListInput, number: int, name: str, columns: list[Any]) -> np
         c = int(np.argmin(good))
         excerpt = ", ".join(map(str, counts[c].tolist()))
     else:
-        c, excerpt = 0, ", ".join("nothing" if not column else str(column[0]) for column in columns)
+        c, excerpt = 0, ", ".join("-" if not column else str(column[0]) for column in columns)
     expected = "matched, gold_brackets and test_brackets as counts that fit together"
     raise source.error(number, f"{expected} in {where(name, c)}", excerpt)
 
@@ -254,7 +254,7 @@ _KINDS = {
 }
 
 
-def _refusal(
+def _decoding_error(
     source: ListInput, number: int, line: bytes, position: int, error: Exception
 ) -> InputError:
     """The decoder's error in plain words, with the list and the candidate."""
@@ -311,7 +311,7 @@ def bracket_lists(
             source.enter(raw.id, raw.line)
         except InputError as error:
             if gold is not None and HEADER.match(header[1]) is None:
-                raise  # nobody knows how many gold trees to leave out with it
+                raise  # the number of gold trees to skip with it is unknown
             source.refuse(error)
             reader.skip_list()
             continue
@@ -584,7 +584,7 @@ def _moses(
 
 
 def _unjudged_moses(source: Any, expected: str) -> UnjudgedError:
-    error = UnjudgedError(source.name, 0, expected, "none")
+    error = UnjudgedError(source.name, 0, expected, Problem("there is none"))
     error.format = "moses"
     return error
 

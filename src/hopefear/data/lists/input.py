@@ -19,7 +19,7 @@ from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.lists.candidates import CandidateLists, NamedEntries
 from hopefear.data.parse_numbers import LARGEST
 from hopefear.data.sources import BOM, MAX_LINE_BYTES, Source, open_bytes, utf8_wanted
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 from hopefear.metrics.base import ListMetric
 
 INF = float("inf")
@@ -112,12 +112,15 @@ class ListInput:
                 if number == 1:
                     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                         raise InputError(
-                            self.name, 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16"
+                            self.name,
+                            1,
+                            "UTF-8 text",
+                            Problem("the file is UTF-16: say --encoding utf-16"),
                         )
                     line = line.removeprefix(BOM)
                 if len(line) == MAX_LINE_BYTES:
                     limit = f"lines of fewer than {MAX_LINE_BYTES:,} bytes"
-                    raise InputError(self.name, number, limit, "more")
+                    raise InputError(self.name, number, limit, Problem("this one is longer"))
                 yield number, line.rstrip(b"\r\n")
 
     def text(self, number: int, line: bytes) -> str:
@@ -153,15 +156,17 @@ class ListInput:
             raise self.error(
                 line,
                 "every id once, with all candidates of a list together",
-                f"{name[:40]} again",
+                Problem(f"{name[:40]!r} comes again"),
             )
         self._ids.add(name)
 
     def emptiness(self) -> InputError:
         """Returns the error for a file that has no list."""
         skipped = self.report.skipped
-        content = f"{skipped} bad lists, all skipped" if skipped else "an empty file"
-        return self.error(0, "at least one list", content)
+        problem = (
+            f"all {skipped} lists are bad and were skipped" if skipped else "the file is empty"
+        )
+        return self.error(0, "at least one list", Problem(problem))
 
 
 GIVEN, BRACKETS = "cost", "parseval"  # metrics that are not counted from texts
@@ -180,7 +185,7 @@ class UnjudgedError(InputError):
     Attributes
     ----------
     format : str
-        How the list is written; empty where it comes from no file.
+        Format of the list; empty where it was made in memory.
     """
 
     format = ""
@@ -204,7 +209,7 @@ def check_metric(metric: str | None, trees: bool, source: str) -> None:
 def same_kind(
     source: ListInput, raws: Iterator[RawList], format: str, metric: str | None, required: bool
 ) -> Iterator[RawList]:
-    """Yields the lists whose costs come from where those of the first do; others are refused.
+    """Yields the lists whose costs have the source of the first list's; others are refused.
 
     Parameters
     ----------
@@ -235,7 +240,7 @@ def same_kind(
 
 
 def kind_of(raw: RawList, trees: bool, metric: str | None) -> str:
-    """Returns where costs come from: ``brackets``, ``references``, ``costs`` or nowhere."""
+    """Returns the source of costs: ``brackets``, ``references``, ``costs`` or none."""
     if trees:
         if metric != GIVEN and (raw.counts is not None or raw.references is not None):
             return "brackets"
@@ -254,11 +259,11 @@ def _will_do(kind: str, format: str, metric: str | None) -> bool:
 def _unjudged(
     source: ListInput, raw: RawList, format: str, metric: str | None, first_kind: str | None
 ) -> UnjudgedError:
-    location, reason, actual = raw.where(), "which training and evaluation need", "none"
+    location, reason = raw.where(), "which training and evaluation need"
     if format == "json" and metric not in (None, GIVEN):
         expected, reason = "a reference or references", f"which {metric} is counted against"
         if raw.references is not None:
-            expected, reason, actual = "a text", f"of which {metric} is counted", "nothing"
+            expected, reason = "a text", f"of which {metric} is counted"
             location = raw.where(raw.unspoken)
     elif format == "json" or metric == GIVEN or first_kind == "costs":
         expected = "costs"
@@ -266,7 +271,8 @@ def _unjudged(
         expected = "a gold tree" if format == "bllip" else _WORDS["brackets"]
     else:
         expected = "a gold tree, counts of brackets or costs"
-    error = UnjudgedError(source.name, raw.line, f"{expected} in {location}, {reason}", actual)
+    expected = f"{expected} in {location}, {reason}"
+    error = UnjudgedError(source.name, raw.line, expected, Problem("there is none"))
     error.format = format
     return error
 
@@ -348,7 +354,7 @@ def common_arrays(
         "scores": numbers(chain.from_iterable(raw.scores for raw in raws)),
         "references": references,
         "n_references": several.pop() if len(several) == 1 else -1,
-        "sparse": _named(raws, names),
+        "sparse": _named_entries(raws, names),
         "weights": weights,
         "derivations": _derivations(raws),
         "source": source.name,
@@ -374,7 +380,7 @@ def _derivations(raws: Sequence[RawList]) -> list[str | None] | None:
     return list(chain.from_iterable(raw.derivations or [None] * len(raw.texts) for raw in raws))
 
 
-def _named(raws: Sequence[RawList], names: FeatureNames) -> NamedEntries | None:
+def _named_entries(raws: Sequence[RawList], names: FeatureNames) -> NamedEntries | None:
     if all(raw.features is None for raw in raws):
         return None
     sizes = [0]

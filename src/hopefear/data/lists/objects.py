@@ -151,13 +151,13 @@ class ListBuilder:
                 frozen(np.array(self.values, np.float64)),
             ),
             phrases=phrases,
-            trees=trees_of(self.texts, self._place) if self.trees else None,
+            trees=trees_of(self.texts, self._location) if self.trees else None,
             derivations=self.derivations if any(self.derivations) else None,
             weights=None if (weights == 1.0).all() else frozen(weights),
             source=self.source,
         )
 
-    def _place(self, k: int) -> str:
+    def _location(self, k: int) -> str:
         """Describes the place of candidate ``k`` of all, for messages."""
         i = bisect_right(self.ends, k)
         return f"list {i}, candidate {k - ([0, *self.ends][i])}"
@@ -513,8 +513,8 @@ def densified(lists: CandidateLists, layout: Layout | None = None) -> CandidateL
         if (sizes != width).any():
             c = int(np.argmax(sizes != width))
             raise HopefearError(
-                f"{_place(lists, c)}: expected {width} numbers under {name!r}, which is dense in "
-                f"others, found {sizes[c]}"
+                f"{_location(lists, c)}: expected {width} numbers under {name!r}, which is dense "
+                f"in others, found {sizes[c]}"
             )
         dense[:, column : column + width] = values[mask].reshape(n, width)
         is_dense |= mask
@@ -524,22 +524,22 @@ def densified(lists: CandidateLists, layout: Layout | None = None) -> CandidateL
         c, name = int(owners[e]), names[ids[e]]
         several = int(np.count_nonzero(ids[owners == c] == ids[e]))
         raise HopefearError(
-            f"{_place(lists, c)}: {several} numbers under {name!r}, which not all candidates have; "
-            "a sparse feature has one"
+            f"{_location(lists, c)}: {several} numbers under {name!r}, which not all candidates "
+            "have; a sparse feature has one"
         )
     return replace(
         lists,
         scores=frozen(lists.scores.astype(np.float32)),
         layout=layout,
         dense=frozen(dense),
-        sparse=_rest(entries, names, owners, ~is_dense),
+        sparse=_other_entries(entries, names, owners, ~is_dense),
     )
 
 
-def _rest(
+def _other_entries(
     entries: NamedEntries, names: Sequence[str], owners: np.ndarray, mask: np.ndarray
 ) -> NamedEntries | None:
-    """The entries that a mask marks, names in the order in which they come."""
+    """Returns the entries that a mask selects, names in the order of their first use."""
     if not mask.any() or entries.values is None:
         return None
     used, first, ids = np.unique(entries.ids[mask], return_index=True, return_inverse=True)
@@ -556,6 +556,6 @@ def _rest(
     )
 
 
-def _place(lists: CandidateLists, c: int) -> str:
+def _location(lists: CandidateLists, c: int) -> str:
     i = int(np.searchsorted(lists.starts, c, "right")) - 1
     return f"list {i}, candidate {c - int(lists.starts[i])}"

@@ -1,4 +1,4 @@
-"""Lists of trees put together into a block of arrays: parsed, checked word by word, scored.
+"""Lists of trees as a block of arrays: parsed, checked word by word, scored.
 
 Strings of trees are numbered by one table that outlives a block.
 """
@@ -41,7 +41,7 @@ class TreeTextError(HopefearError):
     character : int
         Where, from 1.
     found : str
-        What stands there.
+        The actual text.
     """
 
     def __init__(self, tree: int, expected: str, character: int, actual: str) -> None:

@@ -24,7 +24,7 @@ from hopefear.data.parse_numbers import (
 )
 from hopefear.data.sources import Source
 from hopefear.data.text_formats import ConvertingReader
-from hopefear.errors import InputError, shortened
+from hopefear.errors import InputError, Problem, shortened
 
 DONE, BAD_ID, FEW_FIELDS, NO_NAME, APPEARED, VANISHED, REPEATED, WIDTH, ONE_VALUE = range(9)
 BAD_VALUE, NOT_FINITE, BAD_SCORE, NO_BARS = range(9, 13)
@@ -36,7 +36,7 @@ class Layout(NamedTuple):
     """Feature names as a kernel reads them: the dense blocks, and names that may be absent.
 
     Dense name k is ``text[offsets[k]:offsets[k + 1]]``, its ``=`` included, and has the columns
-    ``columns[k] .. columns[k + 1] - 1``; declared sparse names lie in ``loose`` in the same way.
+    ``columns[k] .. columns[k + 1] - 1``; declared sparse names are in ``loose`` in the same way.
     """
 
     text: np.ndarray  # uint8
@@ -55,7 +55,7 @@ class LineScratch(NamedTuple):
     scores: np.ndarray  # float32
     dense: np.ndarray  # float32, row after row
     word_ptr: np.ndarray  # int64[n + 1]
-    begins: np.ndarray  # int64[words]
+    starts: np.ndarray  # int64[words]
     ends: np.ndarray  # int64[words]
     words: np.ndarray  # uint64[words]
     named_ptr: np.ndarray  # int64[n + 1]
@@ -89,7 +89,7 @@ def parse_lines(text, i, end, layout, out, rows):
         if not at_bars(text, i):
             return (FEW_FIELDS if text[i] == NEWLINE else BAD_ID), start, rows, -1
         i, words, is_complete = split_words(
-            text, i + 3, out.begins, out.ends, out.words, out.word_ptr[rows], True
+            text, i + 3, out.starts, out.ends, out.words, out.word_ptr[rows], True
         )
         if not is_complete:
             return FEW_FIELDS, start, rows, -1
@@ -133,7 +133,7 @@ def parse_features(text, i, layout, out, row):
             break
         name_index = -1
         if expected < n and is_name(text, i, layout.text, layout.offsets, expected):
-            name_index = expected  # names come in the same order on nearly every line
+            name_index = expected  # names have the same order on nearly every line
         else:
             name_index = find_name(text, i, layout.text, layout.offsets)
         if name_index >= 0:
@@ -249,7 +249,7 @@ def has_underscore(text, i, stop):
 
 @kernel
 def candidate_keys(word_ptr, words, dense, named_ptr, names, values, keys):
-    """A 64-bit hash of the words and features of each candidate; values come as their bits."""
+    """Hashes the words and features of each candidate to 64 bits; values enter as their bits."""
     rows = len(keys)
     width = len(dense) // max(rows, 1)
     for c in range(rows):
@@ -260,7 +260,7 @@ def candidate_keys(word_ptr, words, dense, named_ptr, names, values, keys):
             h = mix(h, np.uint64(dense[k]))
         total = np.uint64(0)
         for k in range(named_ptr[c], named_ptr[c + 1]):
-            # A sum, because sparse features come in any order.
+            # A sum, because the order of sparse features varies.
             total += mix(np.uint64(names[k] + 1), np.uint64(values[k]))
         keys[c] = mix(h, total)
 
@@ -412,7 +412,7 @@ def raw_blocks(
     block_bytes : int
         Text to hold at a time; larger needs more memory and fewer steps.
     check : callable, optional
-        Raises InputError about a line of a block for reasons of its own.
+        Raises InputError about a line of a block for further reasons.
     report : ReadReport, optional
         Where bad lines are counted, which are then left out; without one they are errors.
     """
@@ -437,8 +437,10 @@ def raw_blocks(
             any_line = layout.used = True
             yield raw
     if not any_line:
-        content = f"{report.skipped} bad lines" if report and report.skipped else "an empty file"
-        raise InputError(parser.name, 0, f"at least one candidate ({FORM})", content)
+        problem = Problem("the file is empty")
+        if report and report.skipped:
+            problem = Problem(f"all {report.skipped} lines are bad and were skipped")
+        raise InputError(parser.name, 0, f"at least one candidate ({FORM})", problem)
 
 
 def _usual_line(line: bytes) -> bytes:
@@ -485,7 +487,7 @@ class _Parser:
                 return RawBlock(self.name, buffer, first_line, self.scratch, rows) if rows else None
             actual = token_at(buffer, i, length)
             if code == VANISHED:
-                actual = "no such name"
+                actual = Problem("the line has no such name")
             elif code == WIDTH:
                 actual = _numbers(buffer[i:length].tobytes())
             elif code == FEW_FIELDS:
@@ -493,7 +495,7 @@ class _Parser:
             line = line_of(buffer, i, first_line)
             error = InputError(self.name, line, layout.expected(code, k), actual)
             if not rows and not layout.used:
-                raise error  # whoever goes on begins with another layout
+                raise error  # the caller may continue with another layout
             i = self.skip(error, buffer, length, first_line)
 
     def skip(self, error: InputError, buffer: np.ndarray, length: int, first_line: int) -> int:
@@ -519,7 +521,7 @@ def _scratch(length: int, layout: MosesLayout) -> LineScratch:
         scores=np.empty(lines, np.float32),
         dense=np.empty(short, np.float32),
         word_ptr=np.zeros(lines + 1, np.int64),
-        begins=np.empty(short, np.int64),
+        starts=np.empty(short, np.int64),
         ends=np.empty(short, np.int64),
         words=np.empty(short, np.uint64),
         named_ptr=np.zeros(lines + 1, np.int64),
@@ -552,15 +554,15 @@ def _line(buffer: np.ndarray, i: int, end: int) -> str:
     )
 
 
-def _numbers(text: bytes) -> str:
+def _numbers(text: bytes) -> Problem:
     """Counts and quotes the numbers after the name at the beginning of a text.
 
     >>> _numbers(b"TM0= 1 2 3 ||| 1")
-    '3: TM0= 1 2 3'
+    "this line has 3: 'TM0= 1 2 3'"
     """
     name, *tokens = text.split(b"\n", 1)[0].decode("utf-8", "replace").split()
     values = list(takewhile(lambda token: token != "|||" and token[-1] != "=", tokens))
-    return f"{len(values)}: {' '.join((name, *values))}"
+    return Problem(f"this line has {len(values)}: {shortened(' '.join((name, *values)))!r}")
 
 
 def token_at(buffer: np.ndarray, i: int, end: int) -> str:

@@ -9,7 +9,7 @@ from hopefear.core.hashing import StringTable
 from hopefear.data.moses.parsing import RawBlock, skip, token_at
 from hopefear.data.moses.word_hashes import NEWLINE, HashedText, at_bars
 from hopefear.data.parse_numbers import is_blank
-from hopefear.errors import InputError
+from hopefear.errors import InputError, Problem
 
 DONE, BAD_PAIR, SOURCE, TARGET, NONE = range(5)
 _DASH, _EQUALS, _SPACE, _BAR = 45, 61, 32, 124
@@ -24,7 +24,7 @@ _EXPECTED = {
 class PhraseReader:
     """Numbers for the phrase pairs of candidates; names in order of first appearance.
 
-    A pair that stands twice in a derivation is entered once, for features say whether it is there.
+    A pair that occurs twice in a derivation is entered once, because features are binary.
 
     Parameters
     ----------
@@ -38,20 +38,20 @@ class PhraseReader:
 
     def read(self, raw: RawBlock) -> tuple[np.ndarray, np.ndarray]:
         """``(pairs of each candidate, their numbers)`` for a block."""
-        spans, ptr = self.spans(raw)
+        spans, pair_offsets = self.spans(raw)
         scratch, source = raw.scratch, self.source
         offsets = np.zeros(len(spans) + 1, np.int64)
-        here = (raw.buffer, scratch.begins, scratch.ends)
-        there = (source.text, source.begins, source.ends)
+        here = (raw.buffer, scratch.starts, scratch.ends)
+        there = (source.text, source.starts, source.ends)
         _sizes(spans, *here[1:], *there[1:], offsets)
         names = np.empty(int(offsets[-1]), np.uint8)
         _write(spans, *here, *there, offsets, names)
         numbers = self.table.intern_spans(names, offsets[:-1], offsets[1:])
-        used = _once(ptr, numbers)
-        return np.diff(ptr), numbers[:used]
+        used = _distinct_numbers(pair_offsets, numbers)
+        return np.diff(pair_offsets), numbers[:used]
 
     def spans(self, raw: RawBlock) -> tuple[np.ndarray, np.ndarray]:
-        """Words of source and target of each pair, ``ptr[c] .. ptr[c + 1] - 1`` of candidate c."""
+        """Returns words of source and target of each pair, and the offsets of candidates."""
         rows, scratch, source = raw.rows, raw.scratch, self.source
         ids = scratch.ids[:rows]
         self._check_source(raw, ids)
@@ -59,11 +59,15 @@ class PhraseReader:
         spans = np.empty((int(((ends - scratch.tails[:rows]) // 4 + 2).sum()), 4), np.int64)
         offsets = np.zeros(rows + 1, np.int64)
         code, i = _spans(
-            *(raw.buffer, scratch.tails, ids, scratch.word_ptr, source.ptr, spans, offsets),
+            *(raw.buffer, scratch.tails, ids, scratch.word_ptr, source.offsets, spans, offsets),
         )
         if code != DONE:
             line = raw.line(int(np.searchsorted(scratch.lines[:rows], i, "right")) - 1)
-            actual = "nothing" if code == NONE else token_at(raw.buffer, i, len(raw.buffer))
+            actual = (
+                Problem("there is none")
+                if code == NONE
+                else token_at(raw.buffer, i, len(raw.buffer))
+            )
             raise InputError(raw.path, line, _EXPECTED[code], actual)
         return spans[: offsets[-1]], offsets
 
@@ -74,7 +78,7 @@ class PhraseReader:
                 raw.path,
                 raw.line(int(beyond[0])),
                 f"a list of {self.source.name}, which has {self.source.size} lines (ids from 0)",
-                str(ids[beyond[0]]),
+                Problem(f"this one is list {ids[beyond[0]]}"),
             )
 
 
@@ -110,7 +114,7 @@ def _spans(text, tails, ids, word_ptr, source_ptr, spans, offsets):
 
 
 @kernel
-def _once(offsets, numbers):
+def _distinct_numbers(offsets, numbers):
     """Move the different numbers of each candidate to the front, in order; how many in all.
 
     Derivations have a dozen pairs, so that putting each in its place is the fastest. Having an

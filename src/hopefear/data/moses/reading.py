@@ -32,7 +32,7 @@ from hopefear.data.moses.word_hashes import (
     parallel_sentences,
     read_sentences,
 )
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 from hopefear.metrics.base import ListMetric
 
 Path = str | os.PathLike[str]
@@ -75,7 +75,7 @@ def read_moses(
     texts : bool
         Keep the words of candidates, which takes most of the memory then.
     derivations : bool
-        Keep what stands behind the score as well.
+        Keep the fields after the score as well.
     source : path, optional
         The sentences that were translated, for phrase pairs.
     phrases : bool
@@ -87,7 +87,7 @@ def read_moses(
     dense : collection of str
         Names that are dense although they have an underscore.
     sparse : collection of str
-        Names that may come and go although they have none.
+        Names that candidates may lack although they have no underscore.
     on_error : {"raise", "skip"}
         What to do with a bad line: end with an InputError, or leave the candidate out.
     report : ReadReport, optional
@@ -225,7 +225,7 @@ class _ListBuilder:
             indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
             piece = replace(piece, phrases=NamedEntries((), indptr, numbers))
         if plan.texts:
-            spans = line_spans(scratch.word_ptr[: rows + 1], scratch.begins, scratch.ends)
+            spans = line_spans(scratch.word_ptr[: rows + 1], scratch.starts, scratch.ends)
             piece = replace(piece, texts=_texts(raw, *spans))
         if plan.derivations:
             piece = replace(piece, derivations=_texts(raw, *_tail_spans(raw)))
@@ -291,7 +291,7 @@ class _ListBuilder:
                 raw.path,
                 raw.line(row),
                 f"lists in the order of their ids, so {before} or more",
-                f"list {ids[row]}",
+                Problem(f"this one is list {ids[row]}"),
             )
 
     def _check_gaps(self, lists: CandidateLists) -> None:
@@ -307,7 +307,7 @@ class _ListBuilder:
                 os.fspath(self.plan.paths[self._file_of.get(lists.ids[i], 0)]),
                 lists.line_of(i),
                 f"list {expected_id}, for ids go up by one (--absent skip leaves lists out)",
-                f"list {ids[i]}",
+                Problem(f"this one is list {ids[i]}"),
             )
 
     def _sparse(self, raw: RawBlock) -> NamedEntries:
@@ -374,7 +374,9 @@ def _check_names(raw: RawBlock, numbers: np.ndarray, last: np.ndarray, before: i
         row = int(np.searchsorted(offsets, repeated, "right")) - 1
         name = raw.buffer[scratch.name_begins[repeated] : scratch.name_ends[repeated]]
         excerpt = name.tobytes().decode("utf-8", "replace")
-        raise InputError(raw.path, raw.line(row), "every name once in a line", f"{excerpt}= again")
+        raise InputError(
+            raw.path, raw.line(row), "every name once in a line", Problem(f"{excerpt}= comes again")
+        )
 
 
 class _Settings:
@@ -427,8 +429,8 @@ class _Settings:
             raise InputError(
                 lines.name,
                 following + 1,
-                f"list {following} in {self.name} for this line (--absent skip leaves lists out)",
-                "no candidates",
+                f"list {following} in {self.name} for this line",
+                Problem("there is no such list (--absent skip leaves lines without a list out)"),
             )
 
 

@@ -14,7 +14,7 @@ from hopefear.core.hashing import load8, load_part, mix
 from hopefear.data.files import PADDING, read_blocks
 from hopefear.data.parse_numbers import is_blank
 from hopefear.data.sources import utf8_wanted
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 from hopefear.metrics.base import ListMetric
 
 if TYPE_CHECKING:
@@ -39,23 +39,23 @@ _KINDS = _kinds()
 
 
 class HashedText(NamedTuple):
-    """Lines of a file as words: line i has the words ``ptr[i] .. ptr[i + 1] - 1``."""
+    """Lines of a file as words: line i has the words ``offsets[i] .. offsets[i + 1] - 1``."""
 
     name: str
     text: np.ndarray  # uint8
-    ptr: np.ndarray  # int64[lines + 1]
-    begins: np.ndarray  # int64[words]
+    offsets: np.ndarray  # int64[lines + 1]
+    starts: np.ndarray  # int64[words]
     ends: np.ndarray  # int64[words]
     words: np.ndarray  # uint64[words], their hashes
 
     @property
     def size(self) -> int:
-        return len(self.ptr) - 1
+        return len(self.offsets) - 1
 
     def lines(self) -> list[str]:
         """The text of every line, from its first word to its last."""
-        begins, ends = line_spans(self.ptr, self.begins, self.ends)
-        spans = zip(begins.tolist(), ends.tolist(), strict=True)
+        starts, ends = line_spans(self.offsets, self.starts, self.ends)
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
         return [self.text[a:b].tobytes().decode() for a, b in spans]
 
 
@@ -64,7 +64,7 @@ def parallel_sentences(
 ) -> list[HashedText]:
     """References of one or several files; InputError unless every line has one.
 
-    Files that have been read already may stand for their paths.
+    Files that have been read already are accepted for their paths.
     """
     several = [refs] if isinstance(refs, str | os.PathLike | HashedText) else list(refs)
     files = [file if isinstance(file, HashedText) else read_sentences(file) for file in several]
@@ -73,10 +73,10 @@ def parallel_sentences(
     check_parallel(files)
     empty = np.ones(files[0].size, bool)
     for sentences in files:
-        empty &= np.diff(sentences.ptr) == 0
+        empty &= np.diff(sentences.offsets) == 0
     if empty.any():
         line = int(np.flatnonzero(empty)[0]) + 1
-        raise InputError(files[0].name, line, "a reference", "an empty line")
+        raise InputError(files[0].name, line, "a reference", Problem("the line is empty"))
     return files
 
 
@@ -98,12 +98,12 @@ def read_sentences(path: str | os.PathLike[str]) -> HashedText:
     end = len(text) - PADDING
     lines = int(np.count_nonzero(text[:end] == NEWLINE))
     room = end // 2 + 1
-    ptr = np.zeros(lines + 1, np.int64)
-    begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
+    offsets = np.zeros(lines + 1, np.int64)
+    starts, ends = np.empty(room, np.int64), np.empty(room, np.int64)
     words = np.empty(room, np.uint64)
     with np.errstate(over="ignore"):
-        used = split_lines(text, lines, ptr, begins, ends, words)
-    return HashedText(name, text, ptr, *(a[:used].copy() for a in (begins, ends, words)))
+        used = split_lines(text, lines, offsets, starts, ends, words)
+    return HashedText(name, text, offsets, *(a[:used].copy() for a in (starts, ends, words)))
 
 
 def check_text(text: bytes | memoryview, name: str, first_line: int) -> None:
@@ -130,34 +130,34 @@ def check_parallel(files: list[HashedText]) -> None:
                 file.name,
                 line,
                 f"{first.size} lines, as {first.name} has",
-                f"{file.size} lines",
+                Problem(f"this file has {file.size}"),
             )
 
 
 def line_spans(
-    ptr: np.ndarray, begins: np.ndarray, ends: np.ndarray
+    offsets: np.ndarray, starts: np.ndarray, ends: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns the start and end of the text of each line, from the positions of its words."""
-    first, stop = np.zeros(len(ptr) - 1, np.int64), np.zeros(len(ptr) - 1, np.int64)
-    spoken = ptr[1:] > ptr[:-1]
-    first[spoken] = begins[ptr[:-1][spoken]]
-    stop[spoken] = ends[ptr[1:][spoken] - 1]
+    first, stop = np.zeros(len(offsets) - 1, np.int64), np.zeros(len(offsets) - 1, np.int64)
+    spoken = offsets[1:] > offsets[:-1]
+    first[spoken] = starts[offsets[:-1][spoken]]
+    stop[spoken] = ends[offsets[1:][spoken] - 1]
     return first, stop
 
 
 @kernel
-def split_lines(text, lines, ptr, begins, ends, words):
+def split_lines(text, lines, offsets, starts, ends, words):
     """Splits ``lines`` lines into words; returns how many words there are."""
     i, used = 0, 0
     for line in range(lines):
-        i, used, _ = split_words(text, i, begins, ends, words, used, False)
+        i, used, _ = split_words(text, i, starts, ends, words, used, False)
         i += 1
-        ptr[line + 1] = used
+        offsets[line + 1] = used
     return used
 
 
 @kernel
-def split_words(text, i, begins, ends, words, used, bars):
+def split_words(text, i, starts, ends, words, used, bars):
     """Words from ``text[i]`` to the end of the line, or to ``|||``; ``(position, used, bars met)``.
 
     The position is that of the newline or of the bars.
@@ -179,7 +179,7 @@ def split_words(text, i, begins, ends, words, used, bars):
                 i += 1
             else:
                 break
-        begins[used], ends[used] = begin, i
+        starts[used], ends[used] = begin, i
         words[used] = word_hash(text, begin, i)
         used += 1
 
@@ -234,25 +234,29 @@ class References:
         if not metric.counts_words:
             self.lines = list(zip(*(file.lines() for file in files), strict=True))
             return
-        # Those of one line lie side by side: first those of the first file, then of the others.
+        # References of one line are adjacent, in the order of the files.
         order = np.arange(self.size * len(files)).reshape(len(files), -1).T.ravel()
         self.starts = np.arange(self.size + 1) * len(files)
-        ptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(f.ptr) for f in files]))])
-        self.ptr, words = gathered(ptr, order)
+        offsets = np.concatenate(
+            [[0], np.cumsum(np.concatenate([np.diff(f.offsets) for f in files]))]
+        )
+        self.offsets, words = gathered(offsets, order)
         self.words = np.concatenate([f.words for f in files])[words]
 
     def counts(self, raw: RawBlock) -> np.ndarray:
         """Statistics of the candidates of a block, which `check` has seen."""
         assert self.metric is not None
         scratch, rows = raw.scratch, raw.rows
-        ids, ptr = scratch.ids[:rows], scratch.word_ptr[: rows + 1]
+        ids, offsets = scratch.ids[:rows], scratch.word_ptr[: rows + 1]
         if not self.metric.counts_words:
-            begins, ends = line_spans(ptr, scratch.begins, scratch.ends)
-            text, spans = raw.buffer.tobytes(), zip(begins.tolist(), ends.tolist(), strict=True)
+            starts, ends = line_spans(offsets, scratch.starts, scratch.ends)
+            text, spans = raw.buffer.tobytes(), zip(starts.tolist(), ends.tolist(), strict=True)
             texts = [text[a:b].decode("utf-8", "surrogatepass") for a, b in spans]
             return self.metric.statistics([self.lines[i] for i in ids.tolist()], texts)
-        words = scratch.words[: ptr[-1]]
-        return self.metric.word_statistics(words, ptr, ids, self.words, self.ptr, self.starts)
+        words = scratch.words[: offsets[-1]]
+        return self.metric.word_statistics(
+            words, offsets, ids, self.words, self.offsets, self.starts
+        )
 
     def check(self, raw: RawBlock) -> None:
         """InputError where a candidate has no reference."""
@@ -263,5 +267,5 @@ class References:
                 raw.path,
                 raw.line(int(beyond[0])),
                 f"a list with a reference: {self.name} has {self.size} lines (ids from 0)",
-                f"list {ids[beyond[0]]}",
+                Problem(f"this one is list {ids[beyond[0]]}"),
             )

@@ -19,7 +19,7 @@ from hopefear.features.arcs.templates import COLUMNS, FAMILIES, ArcTemplates, va
 
 PLAIN_BITS, ROW_BITS = 22, 20
 _MOST_BLOCKS = 1 << 20
-# Coarse tags that are told apart between two words; later ones share the last number.
+# Coarse tags that are distinguished between two words; the others share the last number.
 _MOST_COARSE = 64
 # Arcs are looked at up to so many times the longest one seen between words of two tags, and always
 # up to so many words.
@@ -48,7 +48,7 @@ class ArcMap:
     Parameters
     ----------
     templates : ArcTemplates
-        What is put together.
+        Templates of arcs.
     columns : tuple of str
         The columns of a sentence that are word, lemma, tag and coarse tag, and the morphological
         attributes; an empty name is for what there is not.
@@ -216,7 +216,7 @@ class ArcMap:
     def arcs(self, sentences: Any) -> tuple[np.ndarray, np.ndarray]:
         """Heads worth a look: those of word k are ``heads[ptr[k]:ptr[k + 1]]``, in order.
 
-        The word before is always among them, so that some tree is, whatever is asked of it.
+        The preceding word is always a candidate, so that every sentence has a tree.
         """
         column = sentences.columns[self.columns[3]]
         number = {tag: k for k, tag in enumerate(self.coarse)}

@@ -11,8 +11,8 @@ from hopefear.core.workspace import Example
 from hopefear.features.arcs.feature_hashing import HashedArcs
 
 _BITS = 32
-# Keys that are held at once before equal ones are put together.
-_MOST = 1 << 23
+# Keys that are collected before duplicates are removed.
+_MAX_KEYS = 1 << 23
 
 
 def gold_keys(
@@ -33,14 +33,14 @@ def gold_keys(
     """
     wide = arcs._replace(plain=1 << _BITS, rows=1 << _BITS)
     pad = wide.room(rows)
-    plain, labelled = (np.empty(_MOST + 16 * len(pad.keys), np.uint32) for _ in range(2))
+    plain, labelled = (np.empty(_MAX_KEYS + 16 * len(pad.keys), np.uint32) for _ in range(2))
     keys_found = [np.empty(0, np.uint32), np.empty(0, np.uint32)]
     at = np.zeros(2, np.int64)
     counts = np.zeros(2, np.int64)
     heads = np.ascontiguousarray(heads, np.int32)
     while at[0] < len(rows.weights):
         counts[:] = 0
-        collect(wide, rows, heads, order, pad, plain, labelled, _MOST, at, counts)
+        collect(wide, rows, heads, order, pad, plain, labelled, _MAX_KEYS, at, counts)
         for group, keys in enumerate((plain, labelled)):
             keys_found[group] = np.union1d(keys_found[group], keys[: counts[group]])
     return keys_found[0], keys_found[1]

@@ -42,7 +42,7 @@ class Pad(NamedTuple):
     """Buffer of the features of one part."""
 
     keys: np.ndarray  # uint32
-    values: np.ndarray  # uint64: what stands in the fields of the templates
+    values: np.ndarray  # uint64: values of the fields of the templates
 
 
 class Lookup(NamedTuple):

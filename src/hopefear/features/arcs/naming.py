@@ -15,15 +15,15 @@ from hopefear.features.arcs import feature_hashing
 from hopefear.features.arcs.arc_map import ArcMap, is_mark
 from hopefear.features.arcs.templates import COLUMNS, FAMILIES, SPECIAL, value_of
 
-_ALL = (1 << 64) - 1
+_MASK = (1 << 64) - 1
 _ODD, _SPREAD = int(feature_hashing._ODD), int(feature_hashing._SPREAD)
 _LEFT, _OUTSIDE = int(feature_hashing._LEFT), int(feature_hashing._OUTSIDE)
-_value = lru_cache(1 << 14)(value_of)  # a report asks for the same thousands of times
+_value = lru_cache(1 << 14)(value_of)  # a report repeats a few thousand of them
 _BINS = ("0", "1", "2", "3", "4", "5", "6-7", "8-10", "11-15", "16", "17-30", "31+")
 
 
 class ArcPart(NamedTuple):
-    """A piece of a tree: words of its family, the two that distances lie between, its side."""
+    """A part of a tree: words of its family, the two ends of distances, its side."""
 
     family: str
     words: tuple[int, int, int]
@@ -46,7 +46,7 @@ def sibling_part(h: int, s: int, m: int) -> ArcPart:
 def last_part(h: int, m: int, n: int) -> ArcPart:
     """The outermost child on its side, of a sentence of n words."""
     side, note = _side(h, m)
-    return ArcPart("sibling", (h, m, n + 1), (m, m), (_ODD + side) & _ALL, f"{note} outermost")
+    return ArcPart("sibling", (h, m, n + 1), (m, m), (_ODD + side) & _MASK, f"{note} outermost")
 
 
 def grandparent_part(g: int, h: int, m: int) -> ArcPart:
@@ -54,7 +54,7 @@ def grandparent_part(g: int, h: int, m: int) -> ArcPart:
     side, note = _side(h, m)
     if (g < h) != (h < m):
         outside = (m - g) * (h - g) < 0
-        side = (side + (_OUTSIDE if outside else _ODD)) & _ALL
+        side = (side + (_OUTSIDE if outside else _ODD)) & _MASK
         note += " across" if outside else " back"
     return ArcPart("grandparent", (g, h, m), (g, m), side, note)
 
@@ -71,7 +71,7 @@ class Sentence:
     features : ArcMap
         Templates and columns.
     sentences : Sentences
-        Where it stands.
+        Number of the sentence.
     i : int
         Its number.
     """
@@ -110,7 +110,7 @@ class Sentence:
         low, high = min(u, v), max(u, v)
         if field == "distance":
             number = int(feature_hashing._distance(high - low))
-            return _BINS[number], (number + 1) * _SPREAD & _ALL
+            return _BINS[number], (number + 1) * _SPREAD & _MASK
         between = range(low + 1, high) if low >= 0 else range(0)
         if field == "commas":
             count = sum(self.marks[k - 1] for k in between)
@@ -118,7 +118,7 @@ class Sentence:
             like = self.coarse[u - 1] if u > 0 else feature_hashing._MOST_COARSE - 1
             count = sum(self.coarse[k - 1] == like for k in between)
         count = min(count, feature_hashing._MOST_COUNTED)
-        return str(count), (count + 1) * _SPREAD & _ALL
+        return str(count), (count + 1) * _SPREAD & _MASK
 
     def morphology(self, p: int) -> list[str]:
         """Morphological attributes of a word."""
@@ -214,6 +214,6 @@ def _coarse(features: ArcMap, tags: Sequence[str]) -> list[int]:
 
 
 def _cut(h: int) -> int:
-    h &= _ALL
+    h &= _MASK
     h ^= h >> 32
-    return (h * _SPREAD & _ALL) >> 32
+    return (h * _SPREAD & _MASK) >> 32

@@ -1,4 +1,4 @@
-"""Templates of arcs: which fields of which words are put together, written as text.
+"""Templates of arcs: combinations of fields of words, written as text.
 
 A template is a line of fields, ``h.tag m.tag m-1.tag``, of a head ``h`` and its modifier ``m``.
 Families of second order know one word more: ``s``, the modifier's sibling towards the head, and
@@ -7,7 +7,7 @@ word itself or of a neighbour (``m-1``, ``h+2``). Three fields stand for as many
 are values: ``h.morph`` and ``m.morph``, one for each morphological attribute, and ``between``, one
 for each coarse tag between the two words. ``distance`` is the length of the arc in bins, ``commas``
 how many marks of punctuation lie between, and ``like`` how many words with the head's coarse tag.
-Whether words stand left or right of each other is part of every feature.
+Whether words are left or right of each other is part of every feature.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class ArcScores(NamedTuple):
 class TokenArcs:
     """Inputs of a network from the words of trees; all arcs are candidates.
 
-    The numbers of a word stand where other maps have its morphological attributes.
+    The numbers of a word take the place of morphological attributes in other maps.
 
     Parameters
     ----------

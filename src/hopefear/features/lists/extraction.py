@@ -155,7 +155,7 @@ def find(rows, k, table):
     slot = (h >> np.uint64(33)) & mask
     slot = find_numbered_slot(table.slots, table.spans, span, slot)
     if table.slots[slot] == 0:
-        table.spans[-1] = span  # for whoever takes the slot
+        table.spans[-1] = span  # for the caller that takes the slot
     return slot
 
 

@@ -1,4 +1,4 @@
-"""The feature map of candidate lists: keys by number, and the names that people read."""
+"""The feature map of candidate lists: keys by number, and readable names."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class ListFeatures:
 
 
 class ListNumbering:
-    """Numbers the features of blocks of lists as they come, and leaves out rare ones.
+    """Numbers the features of blocks of lists, and leaves out rare ones.
 
     Parameters
     ----------
     extraction : Extraction
         What is looked at.
     min_count : int
-        Features that tell candidates apart in fewer lists are left out.
+        Features that distinguish candidates in fewer lists are left out.
     """
 
     def __init__(self, extraction: Extraction, min_count: int = 1) -> None:
@@ -103,7 +103,7 @@ class ListNumbering:
         before = self._table.size
         rare = self._table.seen < self.min_count
         result = numbered(keyed, self._table.count(keyed.keys))
-        now = self._table.seen >= self.min_count  # names are asked for when a feature is in
+        now = self._table.seen >= self.min_count  # names are made once a feature is frequent
         now[:before] &= rare
         new_keys = np.sort(self._table.keys[now])
         if new_keys.size:
@@ -115,7 +115,7 @@ class ListNumbering:
         self._blocks.append((block.starts, result))
 
     def finish(self) -> tuple[ListFeatures, NumberedLists]:
-        """Returns the feature map and the features of all blocks; no more blocks may come."""
+        """Returns the feature map and the features of all blocks; call it after the last block."""
         frequent = np.flatnonzero(self._table.seen >= self.min_count)
         new = np.full(self._table.size, -1, np.int32)
         new[frequent] = np.arange(len(frequent), dtype=np.int32)

@@ -1,6 +1,6 @@
 """Features of candidates by their keys, relative to their list, and the numbers they get.
 
-Values are relative to what most candidates of a list have: only what tells them apart is stored.
+Values are relative to the most common value of a list; only differences are stored.
 Keys that were seen in enough lists are numbered, and all lists go together.
 """
 
@@ -87,7 +87,7 @@ def relative(starts: np.ndarray, keyed: Keyed) -> Relative:
     """Add up repeated keys, and take the commonest value of each key in a list off all.
 
     Of values that are equally common, 0 goes first, then that of the earlier candidate. Keys with
-    one value throughout a list tell nothing and are left out; so are differences of 0.
+    one value throughout a list are left out; so are differences of 0.
 
     Examples
     --------
@@ -118,10 +118,10 @@ def relative(starts: np.ndarray, keyed: Keyed) -> Relative:
         np.zeros(entries, np.int32),
         np.zeros(entries, np.float32),
     )
-    found = _Entries(
+    scratch_entries = _Entries(
         np.zeros(max_keys, np.int32), np.zeros(max_keys, np.int32), np.zeros(max_keys, np.float32)
     )
-    _relative(starts, keyed.indptr, keyed.keys, keyed.values, scratch, found, out)
+    _relative(starts, keyed.indptr, keyed.keys, keyed.values, scratch, scratch_entries, out)
     keys, used = int(out.scopes[-1]), int(out.indptr[-1])
     return out._replace(
         keys=out.keys[:keys].copy(),

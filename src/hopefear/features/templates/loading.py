@@ -51,7 +51,7 @@ from hopefear.storage import is_beside, read_small
 _TOKEN = re.compile(r"\s*([()\[\],]|[^\s()\[\],]+)")
 _RANGE = re.compile(r"([+-]?\d{1,6})(?:\.\.([+-]?\d{1,6}))?")
 _POSITIONS = {"bias": 0, "bos": FIRST_TOKEN, "eos": LAST_TOKEN}
-_WORD = "word"  # column a lexicon is asked about unless told otherwise
+_WORD = "word"  # column that a lexicon matches by default
 _MAX_SIZE = 32
 _MAX_EXPANSION = 1000
 _MAX_DEPTH = 20
@@ -132,7 +132,7 @@ class _ExpressionReader:
 
     def need(self, token: str) -> None:
         if self.peek() != token:
-            raise TemplateError(f"{token!r} after {self.text[: self.at]!r}", self.rest())
+            raise TemplateError(f"{token!r} after {self.text[: self.at]!r}", self.remainder())
         self.take()
 
     def accept(self, token: str) -> bool:
@@ -141,12 +141,12 @@ class _ExpressionReader:
             self.take()
         return matches
 
-    def rest(self) -> str:
+    def remainder(self) -> str:
         return self.text[self.at :].strip()
 
     def word(self, expected: str) -> str:
         if self.peek() in ("", *"()[],"):
-            raise TemplateError(expected, self.rest())
+            raise TemplateError(expected, self.remainder())
         return self.take()
 
     def numbers(self, expected: str, low: int, high: int) -> range:
@@ -200,7 +200,9 @@ def _lexicon(reader: _ExpressionReader) -> tuple[str, StringSource, tuple[String
 def _inner(reader: _ExpressionReader, depth: int = 1) -> tuple[str, str, tuple[StringView, ...]]:
     """A column, or a view of one that gives exactly one string."""
     if depth > _MAX_DEPTH:
-        raise TemplateError(f"at most {_MAX_DEPTH} views inside of each other", reader.rest()[:60])
+        raise TemplateError(
+            f"at most {_MAX_DEPTH} views inside of each other", reader.remainder()[:60]
+        )
     name = reader.word("a column")
     if not reader.accept("("):
         return name, name, ()
@@ -545,7 +547,7 @@ def parse_templates(
     source : str
         Its path, for messages.
     folder : Path, optional
-        Where lexicons lie; without it, a file that names one is refused.
+        Folder of lexicons; without it, a file that names one is refused.
     allow_outside : bool
         As for :func:`load_templates`.
 

@@ -101,7 +101,7 @@ class AttributeTable:
 
 
 def number(bound: Bound, program: Program, keep_names: bool) -> NumberedAttributes:
-    """Returns the attributes of a program, numbered in the order they come."""
+    """Returns the attributes of a program, numbered by first occurrence."""
     growing = GrowingAttributes(len(program.seeds), keep_names)
     if program.edges and not program.templates:
         return NumberedAttributes(np.zeros(0, np.uint64), growing.born, growing.fired, no_rows())

@@ -3,7 +3,7 @@
 An attribute is known by a 64-bit key, the hash of its template and of the strings of its terms.
 Two different attributes share a key with a probability of about n² / 2^65 for n attributes
 (one in 300 million for 335,000); they would then share their weights, and nothing else happens.
-Keys are made for a block of tokens, and their slots asked for, before the first is looked up.
+Keys are made for a block of tokens, and their slots prefetched, before the first is looked up.
 """
 
 from __future__ import annotations
@@ -196,10 +196,10 @@ def _fill_block(plan, work, slots, sentence, k):
 
 @kernel(refcount=False)
 def number_keys(plan, work, slots, born, fired, indptr, indices, values):
-    """Number the attributes of all tokens in the order they come; False if the table is too full.
+    """Numbers the attributes of all tokens by first occurrence; False if the table is too full.
 
     A slot holds a key, and in the next place its count and number: ``count << 32 | number``.
-    Called again with a larger table, it goes on where it stopped.
+    Called again with a larger table, it resumes where it stopped.
     """
     state = work.state
     while state[TOKEN] < plan.ids.shape[1]:

@@ -36,7 +36,7 @@ class StringSource(NamedTuple):
 
     column: str | int
     lexicon: str = ""
-    views: tuple[StringView, ...] = ()  # applied to the column before the lexicon is asked
+    views: tuple[StringView, ...] = ()  # applied to the column before the lexicon is matched
 
     def needs(self) -> str:
         """Name of the column, of a source whose places were resolved."""
@@ -60,7 +60,7 @@ class Template:
     text : str
         As the user wrote it; parsing it again gives this template.
     pieces : tuple of str
-        What stands before, between and behind the strings of the terms in a name.
+        Text before, between and after the strings of the terms in a name.
     terms : tuple of Term
         In the order of the name; at most one gives several strings.
     number : Term, optional
@@ -106,7 +106,7 @@ class Templates:
     syntax : str
         ``toml`` or ``crfpp``: how the texts of the templates are read.
     transitions : bool
-        Whether pairs of labels get a weight by themselves; a CRF++ file says so with ``B``.
+        Whether pairs of labels get weights without features; ``B`` in a CRF++ file.
     lexicons : mapping of str to tuple of str
         Entries by the name of the lexicon.
     source : str
@@ -138,7 +138,7 @@ class Templates:
         """The templates that apply to a file with these columns, every column by its name.
 
         ``in`` decides what is there, so that a table of columns may know other names for them.
-        Raises HopefearError for a column that is not there, unless the template says ``when``.
+        Raises HopefearError for a missing column, unless the template has ``when``.
         """
         usable = [t for t in self.templates if all(name in columns for name in t.when)]
         for template in usable:

@@ -29,7 +29,7 @@ from hopefear.features.templates.template_map import TemplateFeatures, check_opt
 
 
 class StreamedTemplates:
-    """Numbers attributes piece by piece, in the order they come.
+    """Numbers attributes chunk by chunk, by first occurrence.
 
     Memory is that of the attributes, not of the text: what :meth:`finish` returns is byte for byte
     what ``TemplateFeatures.fit_encode`` makes of the whole text.
@@ -83,7 +83,7 @@ class StreamedTemplates:
             self._templates = self._unbound.for_columns(sentences.columns)
             self._slots = Slots(self._templates)
             self._source = sentences.source
-            # By column, the number of every string that has come.
+            # By column, the number of every string so far.
             self._codes: dict[str, dict[str, int]] = {c: {} for c in self._slots.columns}
             programs = self._slots.program(ON_LABELS), self._slots.program(ON_EDGES)
             self._parts = [_Part(program, self._keep_names, self._bits) for program in programs]
@@ -212,7 +212,7 @@ class _Part:
         return rows
 
     def _record(self, plan: Any, before: int, base: np.ndarray, numbers: np.ndarray) -> None:
-        """Note template and strings of the attributes that have come with this piece."""
+        """Records template and strings of the attributes that are new in this chunk."""
         new = np.arange(before, self.growing.used)
         if self._bits:
             keys, _ = self.growing.table()

@@ -32,7 +32,7 @@ _GREEK_LETTER = f"(?i:{_GREEK_NAMES})|[\u0391-\u03a9\u03b1-\u03c9]+"
 
 
 class _Shapes(dict[int, str]):
-    """X for a capital, x for other letters, d for a digit; filled in as characters come."""
+    """X for a capital, x for other letters, d for a digit; filled on first use."""
 
     def __missing__(self, point: int) -> str:
         char = chr(point)
@@ -150,7 +150,7 @@ CLASSES = tuple(_PATTERNS)
 
 @functools.lru_cache(1 << 14)
 def classes(text: str) -> tuple[str, ...]:
-    """Names of the classes a string belongs to.
+    """Returns the names of the classes of a string.
 
     >>> classes("IL-2")[:4]
     ('initial-capital', 'has-capital', 'inner-capital', 'has-digit')
@@ -185,7 +185,7 @@ def _could_be_more(text: str, low: str) -> bool:
 
 @functools.lru_cache(1 << 14)
 def is_class(text: str, name: str) -> tuple[str, ...]:
-    """``yes`` if the string belongs to the class, else nothing."""
+    """Returns ``yes`` if the string is of the class, else nothing."""
     shape = text.translate(_SHAPES) if name in SHAPE_CLASSES else text
     return ("yes",) if _PATTERNS[name].fullmatch(shape) else ()
 
@@ -363,7 +363,7 @@ class Types:
         """Hashes of the strings through any views; only the last may give none or several."""
         if not views or views[-1].name in MAPS:
             packed = self._pack(views)
-            return _whole(packed)
+            return _whole_strings(packed)
         name, args = views[-1]
         if name in ("prefix", "suffix"):
             return _affixes(self._pack(views[:-1]), int(args[0]), name == "suffix")
@@ -432,10 +432,10 @@ def hashes_of(strings: Sequence[str]) -> np.ndarray:
     True
     """
     with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
-        return _whole(pack(strings)).hashes
+        return _whole_strings(pack(strings)).hashes
 
 
-def _whole(packed: Packed) -> Values:
+def _whole_strings(packed: Packed) -> Values:
     starts = packed.ends - packed.sizes
     return Values(np.arange(len(starts) + 1), _hash_spans(packed.points, starts, packed.ends))
 

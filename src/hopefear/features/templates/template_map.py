@@ -98,7 +98,7 @@ def arrays_of(
     if named is not None:
         arrays["named"] = named
     for i, column in enumerate(Slots(templates).columns):
-        # What only lexicons look at has no strings of its own.
+        # Columns that only lexicons read need no strings.
         arrays |= strings.get(column, Strings.pack(())).arrays(f"strings{i}")
     for kind, of in zip(("label", "edge"), names, strict=True):
         arrays |= {f"{kind}_template": of.template, f"{kind}_parts": of.parts}
@@ -428,7 +428,7 @@ class TemplateFeatures:
     def encode(self, sentences: Any) -> Attributes:
         """Attributes of other sentences; those never seen in training are left out."""
         if not all(name in sentences.columns for name in self.needs):
-            self.templates.for_columns(sentences.columns)  # says which is missing
+            self.templates.for_columns(sentences.columns)  # raises for missing columns
         bound = self._slots.bind(sentences)
         rows = self._labels.encode(bound, self._program)
         edges = no_rows()
@@ -551,7 +551,7 @@ def check_options(min_count: int, hash_bits: int | None) -> None:
 
 
 def _first_of_each(columns: np.ndarray) -> np.ndarray:
-    """Returns the first attribute of each hashed number, ascending; at most as many as are kept."""
+    """Returns the first attributes of hashed numbers, ascending, one for each."""
     order = np.argsort(columns, kind="stable")
     ordered = columns[order]
     change = np.ones(len(ordered), bool)

@@ -154,7 +154,7 @@ def key_at(tape, hashes, f):
 def write_keys(rows, first, last, facts, scratch, tape, state, indptr, keys, values):
     """Keys of the trees from ``state`` on, before last; False where tape or keys are too short.
 
-    Called again with more room, it goes on where it stopped.
+    Called again with more room, it resumes where it stopped.
     """
     hashes = facts.hashes
     while state[TREE] < last:
@@ -172,7 +172,7 @@ def write_keys(rows, first, last, facts, scratch, tape, state, indptr, keys, val
     return True
 
 
-TREE, FOUND = 0, 1  # positions in the state of `write_names`
+TREE, N_FOUND = 0, 1  # positions in the state of `write_names`
 
 
 def tree_names(trees: BracketTrees, families: TreeFamilies, wanted: np.ndarray) -> dict[int, str]:
@@ -212,7 +212,7 @@ def tree_names(trees: BracketTrees, families: TreeFamilies, wanted: np.ndarray) 
             ends,
         ):
             extractor.lengthened()
-    size, strings = int(state[FOUND]), extractor.strings
+    size, strings = int(state[N_FOUND]), extractor.strings
     symbol_ids, bounds = symbols[: ends[size]].tolist(), ends.tolist()
     names: dict[int, str] = {}
     for f, key in enumerate(keys[:size].tolist()):
@@ -237,9 +237,9 @@ def _want(slots, keys):
 def write_names(rows, facts, scratch, tape, state, slots, keys, symbols, ends):
     """Copy the first feature of each wanted key from the tape; False where the tape is too short.
 
-    Called again with a longer tape, it goes on where it stopped.
+    Called again with a longer tape, it resumes where it stopped.
     """
-    while state[TREE] < len(rows.starts) - 1 and state[FOUND] < len(keys):
+    while state[TREE] < len(rows.starts) - 1 and state[N_FOUND] < len(keys):
         spell(rows, state[TREE], facts, scratch, tape)
         if tape.used[FULL]:
             return False
@@ -249,13 +249,13 @@ def write_names(rows, facts, scratch, tape, state, slots, keys, symbols, ends):
             if slots[slot] == 0 or slots[slot + 1] == 0:
                 continue
             slots[slot + 1] = 0
-            index = state[FOUND]
+            index = state[N_FOUND]
             end = ends[index]
             for p in range(tape.ends[f], tape.ends[f + 1]):
                 symbols[end] = tape.symbols[p]
                 end += 1
             ends[index + 1] = end
             keys[index] = key
-            state[FOUND] = index + 1
+            state[N_FOUND] = index + 1
         state[TREE] += 1
     return True

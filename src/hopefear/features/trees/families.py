@@ -100,7 +100,7 @@ SPAN_SHAPE = _kind("SpanShape", "a node, its parent, its first and last tag, its
 SUBCAT_TAG = _kind("Subcat.tag", "a node, its head's tag and the phrases on either side")
 SUBCAT_WORD = _kind("Subcat.word", "the same, and the head's word")
 
-OWN = ("Distance", "SpanShape", "Subcat")  # families that Charniak and Johnson did not have
+EXTENSIONS = ("Distance", "SpanShape", "Subcat")  # families that Charniak and Johnson did not have
 
 ARROW = _special("->")
 UP = _special("^")
@@ -108,7 +108,7 @@ HEAD = _special("*")
 BEFORE_HEAD = _special("<")
 AFTER_HEAD = _special(">")
 CLOSE = _special(")")
-GAP = _special("_")  # where a projection stands among its siblings
+GAP = _special("_")  # position of a projection among its siblings
 OUTSIDE = _special("[]")  # beyond the first or last child, token or ancestor
 EMPTY = _special("-NONE-")  # the word of a node without words
 YES = _special("yes")
@@ -126,7 +126,7 @@ def family_of(kind: str) -> str:
 
 
 FAMILIES = tuple(dict.fromkeys(map(family_of, KINDS)))
-_DEFINITIONS = 1  # raised when a kind of features comes to mean something else
+_DEFINITIONS = 1  # raised when the meaning of a kind of features changes
 
 
 def _members(name: str) -> list[str]:
@@ -134,7 +134,7 @@ def _members(name: str) -> list[str]:
 
 
 _SETS = {
-    "ptb": tuple(kind for kind in KINDS if family_of(kind) not in OWN),
+    "ptb": tuple(kind for kind in KINDS if family_of(kind) not in EXTENSIONS),
     "rich": tuple(KINDS),
 }
 

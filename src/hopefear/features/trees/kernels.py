@@ -588,7 +588,7 @@ def conjuncts(tree, tape, joins):
     for v in range(tree.size[NODES]):
         if not inner(tree, v) or not _coordinates(tree, joins, v):
             continue
-        left, right = -1, -1  # the pair before, which is the last if no other comes
+        left, right = -1, -1  # the pair before, which is the last one at the end
         before, apart = -1, False
         child, end = v + 1, tree.nexts[v]
         while child < end:

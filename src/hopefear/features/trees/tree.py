@@ -65,7 +65,7 @@ SYNTACTIC_RULES: Mapping[str, Searches] = {
     "X": ((LAST, "*"),),
 }
 
-# The content stands below auxiliaries, prepositions, complementisers and the genitive 's.
+# The head is below auxiliaries, prepositions, complementisers and the genitive 's.
 SEMANTIC_RULES: Mapping[str, Searches] = {
     **SYNTACTIC_RULES,
     "NP": ((LAST, "NN|NNP|NNPS|NNS|NX|JJR"), *_NOUNS[1:]),

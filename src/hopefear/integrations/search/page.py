@@ -17,13 +17,13 @@ _TITLES = {"nonzeros": "non-zero weights kept", "seconds": "seconds of learning"
 
 def heads(metric: str) -> list[str]:
     """Returns the heads of the table of trials."""
-    return ["trial", "learner", "parameters", metric, "non-zeros", "seconds", "passes", "ended"]
+    return ["trial", "learner", "parameters", metric, "non-zeros", "seconds", "epochs", "ended"]
 
 
 def row(finding: Finding) -> list[Any]:
     """Returns a trial as a row of that table.
 
-    >>> row(Finding(3, "pa", {"C": 0.5}, "pruned", passes=2))
+    >>> row(Finding(3, "pa", {"C": 0.5}, "pruned", epochs=2))
     [3, 'pa', 'C=0.5', None, None, None, 2, 'pruned']
     """
     seconds = None if finding.seconds is None else round(finding.seconds, 3)
@@ -35,7 +35,7 @@ def row(finding: Finding) -> list[Any]:
         None if finding.quality is None else f"{finding.quality:.3f}",
         finding.nonzeros,
         seconds,
-        finding.passes,
+        finding.epochs,
         ended,
     ]
 

@@ -40,7 +40,7 @@ class Finding(NamedTuple):
     quality: float | None = None
     nonzeros: int | None = None
     seconds: float | None = None
-    passes: int | None = None
+    epochs: int | None = None
     curve: list[float] | None = None
     error: str | None = None
     defaults: str | None = None  # the learner, where all is as its recipe has it
@@ -67,7 +67,7 @@ class Search:
     -----
     Optuna's ``MedianPruner`` gives up a trial after an epoch where its best score so far is worse
     than the median of what finished trials of the same learner had after that epoch of the same
-    fold. With several objectives no trial is given up: a worse one may be the smallest.
+    fold. With several objectives no trial is pruned: a worse one may be the smallest.
 
     Examples
     --------
@@ -175,12 +175,12 @@ class Search:
         seconds : float, optional
             After which no epoch begins; trials under way are dropped.
         n_jobs : int
-            Threads that try side by side. With more than one, the seed no longer says which trials
+            Threads that run trials. With more than one, the seed no longer determines which trials
             are drawn.
         on_finding : callable
             Called when a trial has ended.
         cluster : Runs, optional
-            Where to try instead, as many side by side as it has room for; none is given up.
+            Cluster to run trials on instead, in parallel; none is pruned.
         """
         optuna = _optuna()
         if cluster is not None:
@@ -189,7 +189,7 @@ class Search:
         n_finished = len(self.findings(study))
         self._enqueue_defaults(study)
         with interruptible() as flag, warnings.catch_warnings():
-            warnings.simplefilter("ignore", LearningWarning)  # scores tell enough
+            warnings.simplefilter("ignore", LearningWarning)  # the scores show it
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             study.sampler = self._sampler(n_finished, n_jobs)
 
@@ -241,7 +241,7 @@ class Search:
         return min(front, key=lambda finding: sign * getattr(finding, name))
 
     def _sampler(self, n_finished: int, n_jobs: int) -> Any:
-        """Returns the sampler after ``n_finished`` trials; one of its own makes resuming exact."""
+        """Returns the sampler after ``n_finished`` trials; a fresh one makes resuming exact."""
         return _optuna().samplers.TPESampler(
             seed=(self.plan.seed * 1_000_003 + n_finished) % 2**32,
             multivariate=True,
@@ -285,9 +285,9 @@ class Search:
                 step = (number * len(self.candidates[number].splits) + fold) * _STEPS + epoch
                 trial.report(score + sign * fold * _LIFT, step)
             check()
-            # The first epoch says little.
+            # The first epoch is not informative.
             if len(self.objectives) == 1 and epoch > 1 and trial.should_prune():
-                trial.set_user_attr("passes", epochs)
+                trial.set_user_attr("epochs", epochs)
                 raise _optuna().TrialPruned
 
         try:
@@ -340,10 +340,10 @@ _FACTS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
         "quality": float,
         "nonzeros": int,
         "seconds": float,
-        "passes": int,
+        "epochs": int,
         "curve": lambda scores: [float(score) for score in scores],
     },
-    "pruned": {"passes": int},
+    "pruned": {"epochs": int},
     "failed": {"error": str},
 }
 

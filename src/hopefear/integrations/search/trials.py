@@ -1,4 +1,4 @@
-"""One trial: a learner with some parameters, trained and scored pass by pass."""
+"""One trial: a learner with some parameters, trained and scored epoch by epoch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hopefear.recipes.spaces import Dimension
 from hopefear.tasks.base import train
 from hopefear.training.stopping import Stopping, sign_of
 
-_PIECES = 20  # of an epoch, between which an interrupt is heeded
+_PIECES = 20  # of an epoch, between which interrupts are checked
 
 
 class Split(NamedTuple):
@@ -34,7 +34,7 @@ class Candidate:
     task : Task
         What is learned.
     splits : sequence of Split
-        Data in the features that this learner reads; one split, or as many as there are folds.
+        Data in the features that this learner reads; one split, or one for each fold.
     space : mapping of str to Dimension
         What is tried.
     defaults : mapping of str to value
@@ -69,9 +69,9 @@ class Measure(NamedTuple):
 
     quality: float
     nonzeros: int
-    seconds: float  # of learning, up to that pass
-    passes: int
-    curve: list[float]  # quality after each pass
+    seconds: float  # of learning, up to that epoch
+    epochs: int
+    curve: list[float]  # quality after each epoch
 
 
 def measure(
@@ -119,23 +119,23 @@ def measure(
 
 
 def _summed(runs: Sequence[Sequence[Mapping[str, Any]]], metric: str) -> Measure:
-    """The best pass of those that all runs have made, by the mean of their scores."""
-    passes = list(zip(*runs, strict=False))
-    curve = [sum(e["dev"][metric] for e in events) / len(runs) for events in passes]
+    """Returns the best epoch of those that all runs have made, by the mean of their scores."""
+    epochs = list(zip(*runs, strict=False))
+    curve = [sum(e["dev"][metric] for e in events) / len(runs) for events in epochs]
     best = int(np.argmax([sign_of(metric) * score for score in curve]))
     seconds = [_learning_time([e["seconds"] for e in run], best + 1) for run in runs]
-    nonzeros = sum(event["kept_nnz"] for event in passes[best]) / len(runs)
+    nonzeros = sum(event["kept_nnz"] for event in epochs[best]) / len(runs)
     return Measure(curve[best], round(nonzeros), sum(seconds) / len(runs), best + 1, curve)
 
 
-def _learning_time(times: list[float], passes: int) -> float:
-    """Seconds of the first passes; the first may have waited for the compiler, no later one does.
+def _learning_time(times: list[float], epochs: int) -> float:
+    """Seconds of the first epochs; the first may have waited for the compiler, no later one does.
 
     >>> _learning_time([9.0, 1.0, 2.0], 2)
     3.0
     """
     first = min(times[0], max(times[1:], default=times[0]))
-    return first + sum(times[1:passes])
+    return first + sum(times[1:epochs])
 
 
 def folds(data: Any, k: int, seed: int) -> list[Split]:

@@ -318,7 +318,7 @@ def _scorer(tokenize: str, lowercase: bool) -> Any:
         )
     try:
         return BLEU(tokenize=tokenize, lowercase=lowercase)
-    except Exception as problem:  # some tokenizers need packages or downloads of their own
+    except Exception as problem:  # some tokenizers need further packages or downloads
         raise HopefearError(
             f"sacreBLEU cannot make its tokenizer {tokenize}: {problem}; choose another, or split "
             "the text beforehand and use none"
@@ -328,7 +328,7 @@ def _scorer(tokenize: str, lowercase: bool) -> Any:
 def _corpus_bleu(rows: NDArray[Any]) -> NDArray[np.float64]:
     if rows.ndim > 1:
         return 100.0 * _bleu(rows, "exp", None, effective=False)
-    # One sum is what people quote: sacreBLEU's arithmetic, to the last digit.
+    # This sum follows sacreBLEU's arithmetic to the last digit.
     from sacrebleu.metrics import BLEU
 
     *counts, length, reference = (int(n) for n in rows)

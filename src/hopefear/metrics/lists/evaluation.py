@@ -176,11 +176,11 @@ class ListScores:
     Parameters
     ----------
     metric : ListMetric
-        Where the scores come from.
+        Source of the scores.
     model, baseline, oracle, worst : Choice
         The model's candidates, the generator's 1-best, those of lowest and of highest cost.
     test : dict
-        Model against baseline, as `compare_lists` says it.
+        Model against baseline, as from `compare_lists`.
     oracle_rate, baseline_oracle_rate : float
         Percent of lists where the model, the generator, put a candidate of lowest cost first.
     oracle_rank, baseline_oracle_rank : float
@@ -254,7 +254,7 @@ class ListScores:
         }
 
     def text(self) -> str:
-        """A table for people."""
+        """Returns the scores as a table."""
         heads, rows = self._table()
         lines = [f"{'':8}" + "".join(f"{head:>11}" for head in heads)]
         lines += [f"{row[0]:8}" + "".join(f"{cell:>11}" for cell in row[1:]) for row in rows]
@@ -344,7 +344,7 @@ def evaluate_lists(
         What the generator thought of each candidate; more is better. Without them it thought
         best of the first.
     model_scores : float array, optional
-        What the model thinks of each candidate; only the rank of the oracle asks for it.
+        The model's score of each candidate; only the rank of the oracle needs it.
     n_references : int
         References of a list, for the signature; -1 where lists have different numbers.
     samples : int

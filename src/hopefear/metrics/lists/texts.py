@@ -1,7 +1,7 @@
 """Metrics of texts counted in Python: chrF, TER, error rates, and the F-measure of words.
 
 chrF (Popović, 2015 and 2017) and TER (Snover et al., 2006) are sacreBLEU's own statistics (Post,
-2018). All that is not public of sacreBLEU stands in `_prepared` and `_row`.
+2018). Uses of sacreBLEU's private functions are in `_prepared` and `_row`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class TextMetric(ListMetric):
 
     @abstractmethod
     def _prepared(self, references: Sequence[str]) -> Any:
-        """Returns what is asked of references, once for all candidates that share them."""
+        """Prepares references, once for all candidates that share them."""
 
     @abstractmethod
     def _row(self, text: str, prepared: Any) -> Sequence[float]:
@@ -123,7 +123,7 @@ def signed(prefix: str, scorer: Any, n_references: int) -> str:
 
 @dataclass(frozen=True)
 class Chrf(_SacrebleuMetric):
-    """F-measure of character n-grams, and of word n-grams where asked for.
+    """F-measure of character n-grams, and optionally of word n-grams.
 
     ``chrF = (1 + beta**2) P R / (beta**2 P + R)``, P and R means over the orders
 
@@ -392,7 +392,7 @@ class WordF1(FMeasure, TextMetric):
     Notes
     -----
     Words are what white space separates. With several references the one of the highest F counts.
-    Scores come from summed counts (micro), not from the mean of sentences as for SQuAD.
+    Scores are of summed counts (micro), not means of sentences as for SQuAD.
 
     Examples
     --------

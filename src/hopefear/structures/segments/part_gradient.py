@@ -62,7 +62,7 @@ def clear_segments(structure, x, mu):
 
 
 @shared_kernel
-def pull_segments(structure, x, y, coef, mu):
+def add_segment_difference(structure, x, y, coef, mu, clear):
     """Add ``coef`` times (parts of gold minus parts of ``y``)."""
     first, gold, width, amount = (
         x.data.starts[x.i],
@@ -70,6 +70,8 @@ def pull_segments(structure, x, y, coef, mu):
         structure.width,
         mu.nodes.dtype.type(coef),
     )
+    if clear:
+        clear_segments(structure, x, mu)
     mu.bag.used[1] = 0
     for t in range(length(x)):
         right = gold[first + t]

@@ -23,11 +23,10 @@ from hopefear.structures.chain.theta import is_gold, length, score_nodes
 from hopefear.structures.lattice import padded_width
 from hopefear.structures.segments.part_gradient import (
     SegmentMu,
-    clear_segments,
+    add_segment_difference,
     fill_bag,
     forget_segments,
     product_with_bag,
-    pull_segments,
     scatter_spans,
 )
 from hopefear.structures.segments.part_scores import (
@@ -41,9 +40,9 @@ from hopefear.structures.segments.part_scores import (
     segments_score,
 )
 from hopefear.structures.segments.sums import (
-    expect_cost_of_segments,
-    expect_good_segments,
-    expect_segments,
+    kl_of_segments,
+    nll_of_segments,
+    risk_of_segments,
 )
 
 
@@ -193,15 +192,8 @@ class Segments(NamedTuple):
     def argmax(self, x, theta, y):
         best_segments(self, length(x), theta.spans, theta.pairs, theta, y)
 
-    def violation(self, x, theta, y):
-        self.argmax(x, theta, y)
-        z = self.lead(x, theta, y)
-        if z == 0.0 and is_gold(x, y):
-            return 1.0
-        return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
-
-    def margin(self, x, theta, y):
-        return margin_of(self, x, theta, y)
+    def margin(self, x, theta, y, exact):
+        return margin_of(self, x, theta, y, exact)
 
     def right(self, x, y):
         return is_gold(x, y)
@@ -221,31 +213,29 @@ class Segments(NamedTuple):
         best_segments(self, length(x), theta.charged, theta.pairs, theta, y)
         return self.lead(x, theta, y), self.charge(x, cost, y)
 
-    def candidates(self, x, theta, cost, n, ratio):
+    def k_best(self, x, theta, cost, ratio, outputs):
         spans = theta.spans
         if cost is not None:
             charge_spans(self, x, cost, 1.0, theta.spans, theta.running, theta.charged)
             spans = theta.charged
-        return rank_segments(self, length(x), spans, theta, n, ratio)
-
-    def candidate(self, x, theta, k):
         tokens = theta.path.size
-        return theta.ranking.paths[k * tokens : k * tokens + length(x)]
+        count = rank_segments(self, length(x), spans, theta, outputs.shape[0], ratio)
+        for k in range(count):
+            for t in range(length(x)):
+                outputs[k, t] = theta.ranking.paths[k * tokens + t]
+        return count
 
-    def clear(self, x, mu):
-        clear_segments(self, x, mu)
+    def add_difference(self, x, y, coef, mu, clear):
+        add_segment_difference(self, x, y, coef, mu, clear)
 
-    def pull(self, x, y, coef, mu):
-        pull_segments(self, x, y, coef, mu)
-
-    def expect(self, x, theta, coef, mu):
-        return expect_segments(self, x, theta, coef, mu)
+    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+        if cost is None:
+            value = nll_of_segments(self, x, theta, coef, mu)
+            return value, value < 0.6  # gold has over half of the probability
+        return kl_of_segments(self, x, theta, cost, sharp, coef, mu), False
 
     def expect_cost(self, x, theta, cost, sharp, coef, mu):
-        return expect_cost_of_segments(self, x, theta, cost, sharp, coef, mu)
-
-    def expect_good(self, x, theta, cost, sharp, coef, mu):
-        return expect_good_segments(self, x, theta, cost, sharp, coef, mu)
+        return risk_of_segments(self, x, theta, cost, sharp, coef, mu)
 
     def places(self, x):
         return length(x)
@@ -260,32 +250,27 @@ class Segments(NamedTuple):
         for k in range(bag.used[0]):
             put_block(row, np.uint64(bag.rows[k]) * width, bag.sums, np.uint64(k) * width, width)
 
-    def norm(self, x, mu, weights):
-        fill_bag(self, x, mu)
-        width, bag, total = self.width, mu.bag, 0.0
-        for k in range(bag.used[0]):
-            for c in range(width):
-                g = np.float64(bag.sums[k * width + c])
-                if g != 0.0:
-                    total += weights.at(np.uint64(bag.rows[k] * width + c)) * g * g
-        return total
-
-    def gram(self, x, theta, count, mu, products):
+    def gram_matrix(self, x, outputs, count, mu, products):
         for k in range(count):
-            self.contrast(x, self.candidate(x, theta, k), 1.0, mu)
+            self.add_difference(x, outputs[k], 1.0, mu, True)
             fill_bag(self, x, mu)
             for m in range(k, count):
                 forget_segments(self, x, mu)
-                self.pull(x, self.candidate(x, theta, m), 1.0, mu)
+                self.add_difference(x, outputs[m], 1.0, mu, False)
                 products[k, m] = product_with_bag(self, x, mu)
                 products[m, k] = products[k, m]
 
 
 @shared_kernel
-def margin_of(structure, x, theta, y):
+def margin_of(structure, x, theta, y, exact):
     """Score of gold minus that of the best other output, which is left in ``y``."""
     T = length(x)
     best_segments(structure, T, theta.spans, theta.pairs, theta, y)
+    if not exact:
+        z = structure.lead(x, theta, y)
+        if z == 0.0 and is_gold(x, y):
+            return 1.0
+        return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
     if is_gold(x, y):
         if rank_segments(structure, T, theta.spans, theta, 2, 0.0) < 2:
             z = structure.lead(x, theta, y)

@@ -163,7 +163,7 @@ def mean_costs(structure, T, spans, pairs, prices, logs, costs):
 
 
 @shared_kernel
-def expect_segments(structure, x, theta, coef, mu):
+def nll_of_segments(structure, x, theta, coef, mu):
     """Set ``mu`` to ``coef`` (parts of gold minus their expectation); returns -log P(gold)."""
     T, gold, first = length(x), x.data.labels, x.data.starts[x.i]
     clear_segments(structure, x, mu)
@@ -177,7 +177,7 @@ def expect_segments(structure, x, theta, coef, mu):
 
 
 @shared_kernel
-def expect_cost_of_segments(structure, x, theta, cost, sharp, coef, mu):
+def risk_of_segments(structure, x, theta, cost, sharp, coef, mu):
     """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned."""
     T, prices, charged, scaled = length(x), theta.prices, theta.charged, theta.scaled
     clear_segments(structure, x, mu)
@@ -192,7 +192,7 @@ def expect_cost_of_segments(structure, x, theta, cost, sharp, coef, mu):
 
 
 @shared_kernel
-def expect_good_segments(structure, x, theta, cost, sharp, coef, mu):
+def kl_of_segments(structure, x, theta, cost, sharp, coef, mu):
     """Set ``mu`` to ``coef`` (Q - P); returns the divergence of Q from P."""
     T, K, desired, scaled = length(x), structure.begin.size, theta.charged, theta.scaled
     clear_segments(structure, x, mu)

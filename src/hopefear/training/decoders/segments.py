@@ -11,7 +11,11 @@ from hopefear.core.component import helper, kernel
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.theta import length
-from hopefear.structures.segments.part_scores import best_segments, segments_score
+from hopefear.structures.segments.part_scores import (
+    best_segments,
+    rank_segments,
+    segments_score,
+)
 from hopefear.structures.segments.segments import bytes_needed
 from hopefear.structures.segments.sums import segment_marginals, sum_segments
 from hopefear.training.decoders.base import Decoder, KBest, check_k, in_blocks, k_best_paths
@@ -161,13 +165,12 @@ def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores,
     for i in which:
         x = Example(data, i)
         structure.score(x, weights, theta)
-        T, start = length(x), n * data.starts[i]
-        counts[i] = structure.candidates(x, theta, None, n, 0.0)
+        T, start, tokens = length(x), n * data.starts[i], theta.path.size
+        counts[i] = rank_segments(structure, T, theta.spans, theta, n, 0.0)
         for k in range(counts[i]):
-            y = structure.candidate(x, theta, k)
             scores[i, k] = theta.ranking.scores[k]
             for t in range(T):
-                paths[start + k * T + t] = y[t]
+                paths[start + k * T + t] = theta.ranking.paths[k * tokens + t]
         cool(theta, inverse)
         totals[i] = sum_segments(structure, T, theta.spans, theta.pairs, theta.logs)
 

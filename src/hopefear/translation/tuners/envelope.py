@@ -31,7 +31,7 @@ class Step(NamedTuple):
     """Result of a line search: the distance along a direction."""
 
     t: float  # 0 where no other place is better
-    worth: float  # there; smoothed and less the pull, where those were asked for
+    worth: float  # score there; smoothed and less the regularisation, where requested
     before: float  # the same at t = 0, or at the limit next to it, for the choice just there
 
 

@@ -51,7 +51,7 @@ class Hols(RoundsTuner):
 
     Notes
     -----
-    The paper takes its direction from a pass of stochastic gradient descent, or from the gradient.
+    The paper's direction is that of an epoch of stochastic gradient descent, or the gradient.
     A few iterations of L-BFGS stand for both here: the gradient alone takes long where features
     are measured in different units. Held-out lists are what the steps overfit to, not what the
     directions do; those of the problem (``dev``) are taken where there are any, and their score

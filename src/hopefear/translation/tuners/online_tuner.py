@@ -46,8 +46,8 @@ class OnlineTuner(RoundsTuner):
         Share of a sentence, and of all before it, that is left for the next one (0.9 in the
         slides). Larger remembers longer.
     keep : {"auto", "best", "last"}
-        Which pass the weights are from. The best is that on held-out lists, or without them that
-        on the tuning lists; the start counts as pass 0, unless it is 0: then the order of
+        Epoch of the returned weights. The best is that on held-out lists, or without them that
+        on the tuning lists; the start counts as epoch 0, unless it is 0: then the order of
         candidates would be judged, and no weights. ``auto`` is the best where lists are held out,
         else the last.
     patience : int
@@ -56,8 +56,8 @@ class OnlineTuner(RoundsTuner):
     Notes
     -----
     Scores of the lists that were tuned on choose nothing by default. The decoder's weights were
-    often tuned on the very same lists, and then no pass beats their score there, though it may
-    anywhere else; of the passes, the best there is the one that fits these lists most. The last is
+    often tuned on the very same lists, and then no epoch beats their score there, though it may
+    anywhere else; the best epoch there is the one that fits these lists most. The last is
     an average over all of them, where the readout averages.
 
     Examples
@@ -110,7 +110,7 @@ class OnlineTuner(RoundsTuner):
         return {"of": self.epochs, "keep": keep, "patience": patience, "from_start": True}
 
     def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
-        """Weights after each pass over the lists."""
+        """Yields the weights after each epoch over the lists."""
         data, start = problem.data, np.asarray(problem.start, np.float64)
         scores = ListDecoder(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
         lists = data.replaced(offsets=fixed_scores(scores, data.rows.starts))

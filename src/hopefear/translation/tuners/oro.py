@@ -53,9 +53,9 @@ class Oro(RoundsTuner):
     Oracles are those of the corpus that the batch is, by hill-climbing from the cheapest
     candidates. Margins follow costs, since many rivals are nearly as good as the oracle. The paper
     learns on many machines and searches for the best place between old and merged weights after
-    each round; this does so between the weights before a pass and the average over its batches.
-    Steps count from a whole pass on, so that the first does not forget the weights at the start.
-    From weights of 0, of which no candidate is the choice, the first pass counts whole.
+    each round; this does so between the weights before an epoch and the average over its batches.
+    Steps count from a whole epoch on, so that the first does not forget the weights at the start.
+    From weights of 0, of which no candidate is the choice, the first epoch counts whole.
 
     The defaults were chosen by the score on the tuning lists (val) this library was developed with.
 

@@ -165,7 +165,7 @@ class Pro(RoundsTuner):
         for turn in range(self.rounds):
             pairs = draw_pairs(data, self.samples, self.pairs, self.threshold, seed, turn)
             if not len(pairs):
-                raise HopefearError(self._nothing(problem))
+                raise HopefearError(self._why_no_pairs(problem))
             new = self._learned(differences(data, pairs), len(weights), seed)
             weights = self._mixed(problem, weights, new)
             yield Round(weights, {"pairs": len(pairs)})
@@ -204,7 +204,7 @@ class Pro(RoundsTuner):
         step = WeightSearch(problem).best(new, old - new, low=0.0, high=1.0)
         return new + step.t * (old - new)
 
-    def _nothing(self, problem: TuningProblem) -> str:
+    def _why_no_pairs(self, problem: TuningProblem) -> str:
         rows = problem.data.rows
         if not len(rows.costs) or int(np.diff(rows.starts).max()) < 2:
             return f"Pro and {problem.data.source}: no list has two candidates to compare"
