@@ -249,11 +249,11 @@ class Problem:
 
     @cached_property
     def dev(self) -> TreeDataset:
-        return self._prepared.held_out(self.split.dev)
+        return self._prepared.encoded(self.split.dev)
 
     @cached_property
     def test(self) -> TreeDataset:
-        return self._prepared.held_out(self.split.test)
+        return self._prepared.encoded(self.split.test)
 
     @cached_property
     def _prepared(self) -> PreparedTrees:
