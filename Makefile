@@ -25,7 +25,7 @@ check test test-extras: export OPENBLAS_NUM_THREADS := 1
 check test test-extras: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-extras test-all lint format docs wheel release-check hooks clean
+.PHONY: help demo check core-tests test test-extras test-all lint format docs wheel release-check hooks clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; \
@@ -36,6 +36,9 @@ demo: $(VENV)/.ready ## install into .venv and train several learners on built-i
 
 check: lint ## linters, types, layers and contracts: a minute and a half, before every commit
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 $(CORE)
+
+core-tests: # names them, for tools/mutants.py
+	@echo $(CORE)
 
 test: check ## the same and all other tests, interpreted where nothing need be compiled
 	NUMBA_DISABLE_JIT=1 $(VENV)/$(TESTS) --ignore=tests/contracts -m "$(PLAIN)"

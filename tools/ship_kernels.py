@@ -19,6 +19,7 @@ from pathlib import Path
 
 from hopefear.core.kernel_cache import LEVEL_FILE
 from hopefear.core.numba_private import process_triple
+from hopefear.tasks import TASKS
 
 # x86-64-v3, the level of processors since about 2015; without a table for other machines, theirs.
 NAME = "x86-64-v3"
@@ -31,8 +32,9 @@ FEATURES = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("words", nargs="*", help="what warm-up takes instead of --recommended")
-    args, more = parser.parse_known_args()
+    parser.add_argument("tasks", nargs="*", help="tasks (default: all)")
+    parser.add_argument("--learner", nargs="+", help="learners in place of the recommended")
+    args = parser.parse_args()
     triple = process_triple()
     if not triple.startswith("x86_64-"):
         raise SystemExit(f"ship_kernels.py: no level of processors is set down for {triple}")
@@ -43,9 +45,13 @@ def main() -> None:
         "NUMBA_CPU_NAME": NAME,
         "NUMBA_CPU_FEATURES": FEATURES,
     }
-    wanted = [*args.words, *more] or ["--recommended"]
-    words = [sys.executable, "-m", "hopefear", "warm-up", *wanted]
-    subprocess.run(words, env=env, check=True)
+    wanted = ["--learner", *args.learner] if args.learner else ["--recommended"]
+    words = [sys.executable, "-m", "hopefear", "warm-up"]
+    # Tasks share few kernels, and files of kernels need no locks: one process for each task.
+    runs = [subprocess.Popen([*words, task, *wanted], env=env) for task in args.tasks or TASKS]
+    statuses = [run.wait() for run in runs]
+    if any(statuses):
+        raise SystemExit("ship_kernels.py: not all kernels were compiled")
     level = {"processor": [triple, NAME, FEATURES]}
     (args.folder / LEVEL_FILE).write_text(json.dumps(level) + "\n", encoding="utf-8")
 

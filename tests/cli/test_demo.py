@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from types import SimpleNamespace
 
 import pytest
@@ -55,15 +54,3 @@ def test_a_default_that_is_last_is_said_to_be(capsys, scores, last):
     )
     demo._show(study, Console(), Page("demo"), "Tags", "text")
     assert ("The default, nbest-mira, is last" in capsys.readouterr().err) == last
-
-
-def ended(command):
-    """A command whose process ends."""
-    os._exit(3)
-
-
-def test_a_process_that_ends_early_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(demo, "compile_kernels", ended)
-    with demo._Ahead() as ahead:
-        ahead.wait("trees")  # never comes: it is compiled by whoever asks
-        assert ahead.seconds == 0.0

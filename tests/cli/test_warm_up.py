@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 
 import numba
 import pytest
@@ -88,56 +87,30 @@ def test_what_a_learner_cannot_do_is_said_with_the_reason(monkeypatch):
     assert failed == [("evaluate", "ZeroDivisionError: oh")]
 
 
-def ended(job):
-    """A job whose process ends."""
-    os._exit(3)
-
-
 def refused(job):
     """A job that a learner refuses."""
     return warm_up.Outcome([("train", "why")] if job.learner == "sapo" else [], [])
 
 
-def test_a_process_that_ends_fails_its_job(capsys, monkeypatch):
-    monkeypatch.setattr(warm_up, "work", ended)
-    status, err = said(capsys, "tag", "--recommended", "--jobs", "1")
-    assert status == 1 and "a process has ended; is memory short?" in err
-
-
 def test_what_is_refused_is_said_and_no_error(capsys, monkeypatch):
     monkeypatch.setattr(warm_up, "work", refused)
-    status, err = said(capsys, "tag", "--recommended", "--jobs", "1")
+    status, err = said(capsys, "tag", "--recommended")
     assert status == 0 and "4/4 tag" in err and "not possible: tag sapo: train: why" in err
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
-def test_nothing_is_left_to_compile(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("HOPEFEAR_CACHE", str(tmp_path / "cache"))
-    status, err = said(capsys, "classify", "--learner", "perceptron", "--jobs", "2")
-    assert status == 0 and f"MB in {tmp_path / 'cache' / 'kernels'}" in err
-    before = sorted((tmp_path / "cache/kernels").iterdir())
+def test_nothing_is_left_to_compile(tmp_path):
+    kernels, env = tmp_path / "kernels", {**os.environ, "HOPEFEAR_CACHE": str(tmp_path)}
+
+    def run(*words):
+        command = [sys.executable, "-m", "hopefear", *words, "--learner", "perceptron"]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    said = run("warm-up", "classify")
+    assert f"MB in {kernels}" in said and "compiling" not in said
+    before = sorted(kernels.iterdir())
     warm_up.write_files(tmp_path)
-    words = ["train", "classify", "--train", "two.svm", "--learner", "perceptron", "--model", "m"]
-    run = subprocess.run(
-        [sys.executable, "-m", "hopefear", *words],
-        cwd=tmp_path,
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "compiling" not in run.stderr
-    assert sorted((tmp_path / "cache/kernels").iterdir()) == before
-
-
-def interrupted_pool():
-    with warm_up.process_pool(1) as pool:
-        pool.submit(time.sleep, 60)
-        raise KeyboardInterrupt
-
-
-def test_an_interrupt_waits_for_no_job():
-    begun = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        interrupted_pool()
-    assert time.monotonic() - begun < 30
+    assert "compiling" not in run("train", "classify", "--train", "two.svm", "--model", "m")
+    assert sorted(kernels.iterdir()) == before

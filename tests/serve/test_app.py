@@ -157,10 +157,10 @@ def test_forms_of_candidates_are_those_that_are_read(registry):
     rich = [[{"features": {"fear": 1.0}}, {"features": {"hope": 1.0}}]] * 2
     records = service_of(hopefear.Reranker("perceptron", epochs=2).fit(rich, [[1, 0]] * 2).model_)
     bare = registry.services["lists"]
-    assert "score" in records.forms[0] and "feature: number" not in records.forms[0]
+    assert "score" in records.forms[0]
     assert "score" not in bare.forms[0] and "feature: number" in bare.forms[0]
     with pytest.raises(HopefearError):
-        records.read([{"hope": 1.0}])
+        records.read([{"hope": 1.0, "score": 0.5}])
     with pytest.raises(HopefearError):
         bare.read([{"text": "hope", "features": {"hope": 1.0}}])
 

@@ -28,7 +28,7 @@ from hopefear.structures.nbest import NBest
 from hopefear.tasks.classify.estimator import Classifier
 from hopefear.testing.trees import tiny_structures
 from hopefear.testing.worlds import World, outputs_of, tiny_rows
-from hopefear.training import cutting_plane, frank_wolfe
+from hopefear.training import cccp, cutting_plane, frank_wolfe
 from hopefear.training.batch import Batch
 from hopefear.training.cccp import ConcaveConvex
 from hopefear.training.checkpoints import Checkpoints
@@ -55,6 +55,12 @@ LEARNERS = {
     "average": functools.partial(FrankWolfe, L2, 60, 2e-3, average=True),
     "m3n": functools.partial(M3N, L2, 60, 2e-3),
 }
+
+
+@pytest.fixture
+def few_passes(monkeypatch):
+    """Rampion waits less long for the gap, which many tests do not ask for."""
+    monkeypatch.setattr(cccp, "_LONGER", 3)
 
 
 def hinge_for(structure):
@@ -159,9 +165,9 @@ def test_all_come_to_the_same_objective():
         FrankWolfe,
         M3N,
     ):
-        trainer = run(build(l2, 800, 1e-4, hinge_for(structure)).trainer(structure, rows))
+        trainer = run(build(l2, 300, 1e-3, hinge_for(structure)).trainer(structure, rows))
         assert trainer.gap <= 1e-3
-        assert trainer.values[-1] == pytest.approx(minimum, rel=1e-4)
+        assert trainer.values[-1] == pytest.approx(minimum, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -331,6 +337,7 @@ def ramp_objective(structure, rows, loss, w, l2):
     return value
 
 
+@pytest.mark.usefixtures("few_passes")
 @pytest.mark.parametrize("inner", ["bcfw", "sgd"])
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_the_objective_of_rampion_never_rises(name, inner):
@@ -378,7 +385,7 @@ def test_with_hopes_that_stay_rampion_ends_at_a_minimum():
 def test_the_inner_gap_is_what_was_asked_for(name):
     """Frank-Wolfe wavers where penalties are weak; iterations without progress were the end."""
     structure = STRUCTURES[name]
-    for seed, l2 in itertools.product(range(12), (0.003, 0.03, 0.3)):
+    for seed, l2 in itertools.product(range(4), (0.003, 0.03, 0.3)):
         learner = ConcaveConvex(l2, gap=0.05, loss=ramp_for(structure))
         trainer = run(learner.trainer(structure, rows_of(name, seed)), seed=seed)
         assert trainer.settled(), (seed, l2)
@@ -405,6 +412,7 @@ RUNS = {
 }
 
 
+@pytest.mark.usefixtures("few_passes")
 @pytest.mark.parametrize("name", RUNS)
 def test_an_interrupted_run_ends_where_an_uninterrupted_one_does(name, tmp_path):
     structure, rows = STRUCTURES["first-order chain"], rows_of("first-order chain")
@@ -476,6 +484,7 @@ def test_parts_of_marginals_are_bounded_by_the_sentence_they_are_of():
             learner.trainer(chain, rows).restore({**arrays, "blocks.columns": columns})
 
 
+@pytest.mark.usefixtures("few_passes")
 @pytest.mark.parametrize("name", ["bcfw", "m3n", "cccp"])
 def test_a_seed_draws_the_order(name):
     structure, rows = STRUCTURES["first-order chain"], rows_of("first-order chain")
@@ -489,6 +498,7 @@ def test_a_seed_draws_the_order(name):
 MOVING = ["bcfw", "average", "cccp", "cccp-sgd"]
 
 
+@pytest.mark.usefixtures("few_passes")
 @pytest.mark.parametrize("name", MOVING)
 def test_examples_sorted_by_content_may_come_in_any_order(name):
     rng = np.random.default_rng(0)

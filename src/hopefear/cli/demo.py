@@ -8,17 +8,12 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hopefear.cli import warm_up
 from hopefear.cli.compare import Study, read_study
 from hopefear.cli.console import Console, check_output
-from hopefear.core.interfaces import n_weights
-from hopefear.core.progress import stage
 from hopefear.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -102,21 +97,20 @@ def run(args: argparse.Namespace) -> int:
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),
         announced(console, "these learners") as compiling,
-        _Ahead() as ahead,
     ):
         write_samples(folder)
-        signatures = [*_tags(console, page, ahead), *_texts(console, page)]
-        # Meanwhile the other process compiles what trees need.
-        lists, tunings, rows = _study_lists(1_000, 300, 5), _tunings(200), _study("rows")
-        signatures += _trees(console, page, ahead)
-        signatures += _lists(console, page, lists)
-        signatures += _translations(console, page, tunings)
-        signatures += _rows(console, page, rows)
+        signatures = [
+            *_tags(console, page),
+            *_texts(console, page),
+            *_trees(console, page),
+            *_lists(console, page, _study_lists(1_000, 300, 5)),
+            *_translations(console, page, _tunings(200)),
+            *_rows(console, page, _study("rows")),
+        ]
     page.signature = "\n".join(signatures)
     page.write(out)
     took = time.perf_counter() - started
-    compiled = compiling.seconds + ahead.seconds
-    share = f", with {compiled:.0f} s of compiling by two processes, once" if compiled > 1 else ""
+    share = f", {compiling.seconds:.0f} s of it compiling, once" if compiling.seconds > 1 else ""
     console.say(f"\n{took:.0f} s{share}. The report:")
     print(out)
     return 0
@@ -125,51 +119,6 @@ def run(args: argparse.Namespace) -> int:
 def learners_of(task: str) -> tuple[str, ...]:
     """Returns the learners that are shown for a task, its default first."""
     return tuple(dict.fromkeys((TASKS[task].learner, _RIVAL)))
-
-
-class _Ahead:
-    """A process that compiles what comes later, while this one works."""
-
-    def __enter__(self) -> _Ahead:
-        self.seconds = 0.0  # it spent compiling
-        self._stack = contextlib.ExitStack()
-        pool = self._stack.enter_context(warm_up.process_pool(1))
-        commands = {
-            # Attributes need no templates, which the first process compiles meanwhile.
-            name: f"train tag --train words.crfsuite --learner {name} --model m"
-            for name in learners_of("tag")
-        }
-        commands["trees"] = (
-            "compare parse --train heads.conllu --test heads.conllu --order 1 --epochs 1 "
-            f"--learners {','.join(learners_of('parse'))}"
-        )
-        self._compiling = {
-            name: pool.submit(compile_kernels, line) for name, line in commands.items()
-        }
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self._stack.close()
-
-    def wait(self, name: str) -> None:
-        """Returns once kernels are ready; what the process does not make is compiled here."""
-        with stage("compiling, once"), contextlib.suppress(BrokenProcessPool):
-            self.seconds += self._compiling[name].result()
-
-
-def compile_kernels(command: str) -> float:
-    """Trains on next to nothing; returns the seconds that compiling took."""
-    from hopefear.cli import main
-    from hopefear.cli.progress import announced
-
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        contextlib.chdir(folder),
-        announced(Console(quiet=True)) as compiling,
-    ):
-        warm_up.write_files(Path(folder))
-        main([*command.split(), "--quiet"])
-    return compiling.seconds
 
 
 def _read(section: str) -> Study:
@@ -209,30 +158,16 @@ def _show(study: Study, console: Console, page: Page, title: str, text: str = ""
     return study.signatures()
 
 
-def _tags(console: Console, page: Page, ahead: _Ahead) -> list[str]:
+def _tags(console: Console, page: Page) -> list[str]:
     """Parts of speech: learners compared, and what the default says of new sentences."""
     _announce(console, "tag")
     study, text = _read("tag"), ""
-    _compile_scoring(study)
     for name in learners_of("tag"):
-        ahead.wait(name)
         _learned(study, [name])
         text = text or _sentences(console, study)
     signatures = _show(study, console, page, _SECTIONS["tag"][0])
     page.section("What it says of new sentences", level=3).code(text)
     return signatures
-
-
-def _compile_scoring(study: Study) -> None:
-    """Scores the test data by no weights at all: what compiles for it is ready when some are."""
-    import numpy as np
-
-    from hopefear.training.predictors import LinearPredictor
-
-    task, data = study.prepared.task, study.prepared.data
-    structure = task.structure(data)
-    nothing = LinearPredictor(np.zeros(n_weights(structure), np.float32))
-    task.evaluator(structure, data, study.test, 1)(nothing)
 
 
 def _sentences(console: Console, study: Study) -> str:
@@ -293,12 +228,11 @@ def _texts(console: Console, page: Page) -> list[str]:
     return signatures
 
 
-def _trees(console: Console, page: Page, ahead: _Ahead) -> list[str]:
+def _trees(console: Console, page: Page) -> list[str]:
     """Trees: learners compared, and a new sentence drawn."""
     from hopefear.report import ArcDiagram, text_tree
 
     _announce(console, "parse")
-    ahead.wait("trees")
     study = _study("parse")
     signatures = _show(study, console, page, _SECTIONS["parse"][0])
     bank = study.test.bank

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -175,8 +176,42 @@ def data_files(parser: argparse.ArgumentParser, verb: str) -> argparse._Argument
     if verb == "compare":
         of_test = "labelled lines to test on; nothing is chosen on them"
         named(data, "--test", of_test, required=True)
-    named(data, "--dev", f"held-out data {use}")
+    if verb == "train":
+        words = f"held-out data {use}; 10%% holds out that part of --train, drawn by --seed"
+        named(data, "--dev", words, "FILE", type=_file_or_share)
+        whole(
+            data,
+            "--folds",
+            "cross-validate first: learn N times, each time without another part of --train, and "
+            "score that part",
+            least=2,
+        )
+    else:
+        named(data, "--dev", f"held-out data {use}")
     return data
+
+
+class Share(str):
+    """A part of the training data, as it was typed."""
+
+    @property
+    def fraction(self) -> float:
+        """The same as a number.
+
+        >>> Share("12.5%").fraction
+        0.125
+        """
+        return float(self[:-1]) / 100.0
+
+
+def _file_or_share(text: str) -> str:
+    """The type of ``--dev``."""
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?%", text):
+        return text
+    share = Share(text)
+    if not 0.0 < share.fraction < 1.0:
+        raise argparse.ArgumentTypeError(f"expected a file or a part such as 10%, found {text!r}")
+    return share
 
 
 def model_and_run(parser: argparse.ArgumentParser) -> None:
@@ -540,6 +575,7 @@ def paths(args: argparse.Namespace, options: Iterable[str]) -> list[str]:
         for value in values
         if value is not None
         for path in (value if isinstance(value, list) else [value])
+        if not isinstance(path, Share)
     ]
 
 
@@ -656,7 +692,7 @@ def look_ahead(args: argparse.Namespace, parser: argparse.ArgumentParser) -> Non
     encoding = getattr(args, "encoding", None)
     for action in parser._actions:
         value = getattr(args, action.dest, None)
-        if action.metavar == "FILE" and value is not None:
+        if action.metavar == "FILE" and not isinstance(value, Share | None):
             many = value if isinstance(value, list) else [value]
             sources = [Source(path, encoding) for path in many]
             setattr(args, action.dest, sources if isinstance(value, list) else sources[0])

@@ -239,7 +239,7 @@ class Lists(Surface):
     def check(self, args: argparse.Namespace, verb: str) -> None:
         if verb in ("train", "compare"):
             for of in ("gold", "refs"):
-                if args.dev is None and getattr(args, f"dev_{of}") is not None:
+                if not options.paths(args, ["dev"]) and getattr(args, f"dev_{of}") is not None:
                     args.usage_error(f"--dev-{of} belongs to the lists of --dev: give --dev FILE")
         elif verb == "predict" and not args.explain and (args.list or args.pair):
             args.usage_error("--list and --pair belong to --explain")

@@ -26,6 +26,7 @@ HEAD, SHORT_HEAD = 2000, 100
 _STREAMED = ("classes", "save_every", "save_seconds")
 # Options of data that can be read again.
 _WHOLE = (
+    "folds",
     *("checkpoint", "run", "cache", "resume", "patience", "no_shuffle", "bounds"),
     *("shards", "merge", "merges", "max_features", "cluster"),
 )
@@ -104,6 +105,8 @@ def _by_itself(args: argparse.Namespace) -> bool:
 
 def _rereading(args: argparse.Namespace) -> str | None:
     """The first option given that is for data that can be read again."""
+    if isinstance(getattr(args, "dev", None), options.Share):
+        return f"--dev {args.dev}"
     for name in _WHOLE:
         if hasattr(args, name) and getattr(args, name) != args.default_of(name):
             return f"--{name.replace('_', '-')}"

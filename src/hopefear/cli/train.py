@@ -87,13 +87,16 @@ def run(args: argparse.Namespace) -> int:
         console.say(f"{surface.describe(prepared)}, {took}")
         for message in prepared.messages:
             console.say(message)
-        dev = None if args.dev is None else held_out("dev", args, surface, prepared, console)
+        folds = None
+        if args.folds is not None:
+            folds = _cross_validation(args, surface, prepared, parameters, console)
+        whole, (prepared, dev) = prepared, _with_dev(args, surface, prepared, console)
         try:
             trained, last = _train(args, surface, prepared, parameters, dev, console)
-            rival = None if dev is None else prepared.rival()
+            rival = None if dev is None else whole.rival()
             if rival is not None:
                 console.say(surface.describe(rival))
-                theirs = held_out("dev", args, surface, rival, console)
+                rival, theirs = _with_dev(args, surface, rival, console)
                 second = _train(_beside(args), surface, rival, parameters, theirs, console)
                 if _does_as_well(prepared.stop_on, trained.fit, second[0].fit, console):
                     prepared, (trained, last) = rival, second
@@ -110,6 +113,7 @@ def run(args: argparse.Namespace) -> int:
         "skipped": skipped,
         **surface.outcome(prepared, trained),
         **theory,
+        **({} if folds is None else {"folds": folds}),
     }
     _summary(console, surface, prepared, result, trained, compiling.seconds)
     if args.json:
@@ -139,6 +143,52 @@ def held_out(
     data = prepared.held_out(surface.examples(which, args, report, prepared))
     tell_skipped(report, console)
     return data
+
+
+def _with_dev(
+    args: argparse.Namespace, surface: Surface, prepared: Any, console: Console
+) -> tuple[Any, Any]:
+    """Returns what is left to learn from, and the held-out dataset of ``--dev``, if any."""
+    if args.dev is None:
+        return prepared, None
+    if not isinstance(args.dev, options.Share):
+        return prepared, held_out("dev", args, surface, prepared, console)
+    rest, dev = prepared.split(args.dev.fraction, args.seed)
+    console.say(f"held out: {len(dev):,} {surface.unit} of {len(prepared.data):,}")
+    return rest, dev
+
+
+def _cross_validation(
+    args: argparse.Namespace,
+    surface: Surface,
+    prepared: Any,
+    parameters: Mapping[str, Any],
+    console: Console,
+) -> dict[str, Any]:
+    """Returns scores of models that each learned without the part that they are scored on."""
+    from statistics import fmean, stdev
+
+    from hopefear.core.progress import stage
+    from hopefear.tasks.prepare import Run, learn
+
+    names, scores = surface.scores(prepared), list[dict[str, float]]()
+    for k, (rest, part) in enumerate(prepared.folds(args.folds, args.seed), 1):
+        with stage(f"fold {k} of {args.folds}"):
+            model = learn(rest, parameters, run=Run(pieces=PIECES, final=True)).model
+            values = rest.judge(model, part, parameters["n_jobs"])[0]
+        scores.append({score.name: values[score.name] for score in names})
+    columns = {score.name: [fold[score.name] for fold in scores] for score in names}
+    means = {name: fmean(column) for name, column in columns.items()}
+    deviations = {name: stdev(column) for name, column in columns.items()}
+    rows = [(f"{k}", fold) for k, fold in enumerate(scores, 1)]
+    rows += [("mean", means), ("standard deviation", deviations)]
+    console.say()
+    console.table(
+        ["fold", *(f"{score.title}{score.unit}" for score in names)],
+        [[name, *(scored(score.name, row[score.name]) for score in names)] for name, row in rows],
+    )
+    console.say()
+    return {"scores": scores, "mean": means, "deviation": deviations}
 
 
 def _cache_option(group: argparse._ArgumentGroup, task: str) -> None:
@@ -286,6 +336,8 @@ def check(args: argparse.Namespace, surface: Surface, verb: str, output: str | N
     output : str, optional
         The file that will be written.
     """
+    if getattr(args, "folds", None) is not None and args.dev is not None:
+        args.usage_error("--folds cross-validates on --train, and --dev stops early: give one")
     own = ("metric",) if verb == "train" and surface.metrics else ()
     if args.dev is None and any(getattr(args, name) is not None for name in ("patience", *own)):
         options_need = "--patience and --metric need" if own else "--patience needs"

@@ -7,14 +7,10 @@ import contextlib
 import importlib.util
 import io
 import json
-import multiprocessing
-import os
 import tempfile
 import time
-from collections import Counter
+import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,21 +20,22 @@ from hopefear.core.progress import stage
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, recipes_of
 
-USAGE = "[TASK …] [--learner NAME … | --recommended] [--jobs N]"
+USAGE = "[TASK …] [--learner NAME … | --recommended]"
 DESCRIPTION = """
 Compile the kernels of every learner of the tasks named (all tasks by default), so that no later run
 on this machine has to. A learner that cannot run on some structure is named with the reason.
 Kernels are kept in ~/.cache/hopefear (HOPEFEAR_CACHE moves it), each in a file named by all that it
 depends on: a new version of hopefear compiles what has changed, and what nobody used for 30 days is
-deleted. In a container, run it while the image is built. A wheel made by `make wheel` brings its
-kernels along and needs no warm-up on the processors it was made for.
+deleted. In a container, run it while the image is built; commands for different tasks can run side
+by side. A wheel made by `make wheel` brings its kernels along and needs no warm-up on the
+processors it was made for.
 """
 EXAMPLES = """
 examples:
   hopefear warm-up
   hopefear warm-up --recommended
   hopefear warm-up tag --learner sapo crf
-  HOPEFEAR_CACHE=/opt/hopefear hopefear warm-up classify --jobs 8
+  HOPEFEAR_CACHE=/opt/hopefear hopefear warm-up classify
 """
 
 
@@ -74,22 +71,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only the default learner of each task and the two next best",
     )
-    parser.add_argument(
-        "--jobs", type=int, metavar="N", help="processes at once (default: one for each core)"
-    )
 
 
 def run(args: argparse.Namespace) -> int:
     from hopefear.core.kernel_cache import cache_folder
 
-    n_jobs = args.jobs or len(os.sched_getaffinity(0))
-    if n_jobs < 1:
-        args.usage_error(f"--jobs must be at least 1, not {n_jobs}")
     if args.recommended and args.learner:
         args.usage_error("give --learner or --recommended, not both")
     console, began = Console(args.quiet), time.perf_counter()
     jobs = jobs_of(args.tasks, args.learner, args.recommended)
-    outcomes = _compile(jobs, n_jobs, console)
+    outcomes = {}
+    with stage("compiling", len(jobs), "learners and formats") as progress:
+        for number, job in enumerate(jobs, 1):
+            outcomes[job] = work(job)
+            progress.advance()
+            console.say(f"{number}/{len(jobs)} {job}")
     for job in jobs:
         for command, reason in outcomes[job].refused:
             console.say(f"not possible: {job}: {command}: {reason}")
@@ -152,54 +148,6 @@ def rehearsal_of(task: str) -> Rehearsal:
     return surface_of(task).rehearsal
 
 
-def _compile(jobs: Sequence[Job], n_jobs: int, console: Console) -> dict[Job, Outcome]:
-    """Does all jobs in worker processes, those of different tasks in turn."""
-    turns: Counter[str] = Counter()
-    rank = {}
-    for job in jobs:  # common kernels of a task are compiled by its first job alone
-        rank[job] = turns[job.task]
-        turns[job.task] += 1
-    outcomes = {}
-    with (
-        stage("compiling", len(jobs), "learners and formats") as progress,
-        process_pool(min(n_jobs, len(jobs))) as pool,
-    ):
-        futures = {pool.submit(work, job): job for job in sorted(jobs, key=rank.__getitem__)}
-        for future in as_completed(futures):
-            job = futures[future]
-            try:
-                outcomes[job] = future.result()
-            except BrokenProcessPool:
-                outcomes[job] = Outcome([], [("compile", "a process has ended; is memory short?")])
-            progress.advance()
-            if not console.terminal:
-                console.say(f"{len(outcomes)}/{len(jobs)} {job}")
-    return outcomes
-
-
-@contextlib.contextmanager
-def process_pool(n: int) -> Iterator[ProcessPoolExecutor]:
-    """Yields ``n`` processes that print nothing, and kills them where the block ends.
-
-    Files of kernels are written whole or not at all, so an interrupt need not wait for a job.
-    """
-    others = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(n, multiprocessing.get_context("spawn"), _silence)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            if process not in others:
-                process.kill()
-
-
-def _silence() -> None:
-    with open(os.devnull, "w") as nothing:
-        for number in (1, 2):
-            os.dup2(nothing.fileno(), number)
-
-
 def work(job: Job) -> Outcome:
     """Runs the commands of one job.
 
@@ -207,7 +155,7 @@ def work(job: Job) -> Outcome:
     """
     rehearsal, outcome = rehearsal_of(job.task), Outcome([], [])
     impossible = False
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), _silence():
         write_files(Path(folder))
         for line in rehearsal.learning if job.learner else rehearsal.shared:
             trains = line.startswith(("train", "tune"))
@@ -225,16 +173,24 @@ def work(job: Job) -> Outcome:
     return outcome
 
 
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Keeps what commands print and warn of from the user, who has asked for none of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            yield
+
+
 def _run(line: str, more: list[str]) -> None:
     """Runs a command; ``serve`` stands for the questions that a server would be asked."""
     from hopefear.cli import dispatch
 
     words = line.split()
-    with contextlib.redirect_stdout(io.StringIO()):
-        if words[0] == "serve":
-            _answer(words[-1])
-        elif status := dispatch([*words, *more, "--quiet"]):
-            raise RuntimeError(f"exit status {status}")
+    if words[0] == "serve":
+        _answer(words[-1])
+    elif status := dispatch([*words, *more, "--quiet"]):
+        raise RuntimeError(f"exit status {status}")
 
 
 def _answer(path: str) -> None:

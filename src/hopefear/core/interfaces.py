@@ -44,33 +44,33 @@ from hopefear.core.component import component, interface, python_only, required
 # What the entries of every ``state.clock`` are.
 SCALE, DROP, RATE = 0, 1, 2
 # A clock whose scale has fallen below this starts again: sums over ticks would lose later digits.
-WORN = 1e-6
+MIN_SCALE = 1e-6
 # Margin of an example that has no rival: large enough to exert no force, and a number.
 UNRIVALLED = 1e30
 
 
 @interface
-class Weights:
+class WeightView:
     """A reading of all weights at one tick."""
 
     @required
     def at(self, j): ...
 
-    def ask(self, j):
+    def prefetch(self, j):
         """Coordinate ``j`` comes up soon; changes nothing but time."""
 
 
 @interface
-class Row:
+class GradientSink:
     """Receives the entries of a direction, one coordinate at a time.
 
     Coordinates come unsigned: numba checks signed indices for "from the end" on every access.
     """
 
     @required
-    def put(self, j, g): ...
+    def add_entry(self, j, g): ...
 
-    def ask(self, j):
+    def prefetch(self, j):
         """Coordinate ``j`` comes up soon; changes nothing but time."""
 
     def additive(self):
@@ -78,7 +78,7 @@ class Row:
         return True
 
 
-@component(Row)
+@component(GradientSink)
 class SquareSink(NamedTuple):
     """Sums up weighted squares of entries."""
 
@@ -88,7 +88,7 @@ class SquareSink(NamedTuple):
     def additive(self):
         return False
 
-    def put(self, j, g):
+    def add_entry(self, j, g):
         self.total[0] += self.weights.at(j) * np.float64(g) * np.float64(g)
 
 
@@ -99,31 +99,30 @@ class Cost:
     Where outputs are candidates of a list, labels are what the two candidates cost.
     """
 
+    # Number of labels that it has costs for; 0 where any number will do.
+    n_labels = 0
+
     @python_only
-    def needs(self):
+    def requires(self):
         """What a structure must support for this cost: ``labels``, or the ``regret`` of lists."""
         return ()
 
     @python_only
-    def fault(self):
+    def parameter_error(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
 
-    @python_only
-    def n_priced(self):
-        """How many labels it has prices for; None where any number will do."""
-
     @required
-    def price(self, gold, label):
+    def label_cost(self, gold, label):
         """Cost of ``label`` at one position; 0 for the right one."""
 
 
 @interface
-class Pricing:
+class CostSource:
     """Says what the candidates of a list cost at the moment the list comes up."""
 
     @required
-    def refresh(self, x, points):
+    def update_costs(self, x, points):
         """Set the costs of a list, and its oracle, given the scores of its candidates."""
 
 
@@ -138,12 +137,12 @@ class ArcFeatures:
 
     @python_only
     @required
-    def room(self, data):
+    def new_buffer(self, data):
         """A pad large enough for every part of ``data``."""
 
     @python_only
     @required
-    def most_keys(self, data):
+    def max_keys(self, data):
         """At most how many features the parts of one word have, relations counted by twos."""
 
     @required
@@ -158,7 +157,7 @@ class ArcFeatures:
         """Features of m as the next child of h behind s, which is 0 where m is the nearest."""
         return 0
 
-    def last_keys(self, x, h, m, pad):
+    def outermost_child_keys(self, x, h, m, pad):
         """Features of m as the child of h that is farthest away on its side."""
         return 0
 
@@ -199,7 +198,7 @@ class Structure:
     def workspace(self, data, loss, dtype):
         """Returns a ``Workspace`` large enough for each example of ``data`` and for ``loss``."""
 
-    def prefetch(self, x, near):
+    def prefetch_example(self, x, near):
         """Prefetches what says where an example lies, which comes up later; if ``near``, itself."""
 
     @required
@@ -227,7 +226,7 @@ class Structure:
         A coordinate comes once, unless ``row.additive()``.
         """
 
-    def norm(self, x, mu, weights):
+    def weighted_squared_norm(self, x, mu, weights):
         """Returns the sum over weights of ``weights.at(j) * g[j]**2``."""
         squares = SquareSink(weights, np.zeros(1))
         self.scatter(x, mu, squares)
@@ -239,14 +238,14 @@ class Structure:
 
     # Inferences that some structures support (see ``INFERENCES``); a loss names those it needs.
 
-    def seek(self, x, theta, cost, sign, y):
+    def cost_augmented_argmax(self, x, theta, cost, sign, y):
         """Leave in ``y`` the output of the highest score plus ``sign`` times cost.
 
         Fear has the sign 1, hope -1; infinity is for the highest cost. Returns (margin, cost).
         """
         return 0.0, 0.0
 
-    def charge(self, x, cost, y):
+    def output_cost(self, x, cost, y):
         """Cost of the output ``y``."""
         return 0.0
 
@@ -258,11 +257,11 @@ class Structure:
         """
         return 0
 
-    def right(self, x, y):
+    def is_gold(self, x, y):
         """Whether ``y`` is the gold output."""
         return False
 
-    def lead(self, x, theta, y):
+    def margin_over(self, x, theta, y):
         """Margin of the gold output over ``y``, whatever ``y`` is."""
         return 0.0
 
@@ -281,14 +280,14 @@ class Structure:
         """
         return 0.0, False
 
-    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
         """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned.
 
         Outputs have the probabilities ``softmax(sharp * score)``.
         """
         return 0.0
 
-    def places(self, x):
+    def n_positions(self, x):
         """Positions of the output, each with a label of its own."""
         return 1
 
@@ -296,11 +295,11 @@ class Structure:
         """Whether ``y`` differs from gold at position ``t``."""
         return True
 
-    def above(self, x, t):
+    def gold_head(self, x, t):
         """Position that gold hangs position ``t`` from; -1 for the root."""
         return -1
 
-    def mix(self, x, y, taken, mixture):
+    def mix_labels(self, x, y, taken, mixture):
         """Leave in ``mixture`` the labels of ``y`` where ``taken``, else gold's."""
 
 
@@ -316,17 +315,17 @@ class Loss:
     may_be_infinite: tuple[str, ...] = ()
 
     @python_only
-    def fault(self):
+    def parameter_error(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
 
     @python_only
-    def needs(self):
+    def requires(self):
         """Names of the inferences that a structure must support for this loss."""
         return ()
 
     @python_only
-    def depth(self):
+    def n_outputs(self):
         """How many candidates it looks at."""
         return 1
 
@@ -336,7 +335,7 @@ class Loss:
         return False
 
     @python_only
-    def notes(self, places):
+    def new_scratch(self, places):
         """Scratch space for outputs of so many positions."""
         return 0
 
@@ -344,20 +343,20 @@ class Loss:
         """Loss at margin ``z``."""
         return max(0.0, 1.0 - z)
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         """Minus the derivative at ``z``: the force with which hope and fear are pulled apart."""
         return 1.0 if z < 1.0 else 0.0
 
-    def content(self):
+    def is_mistake_driven(self):
         """Whether there is no force at any positive margin, so that rivals need not be found."""
         return False
 
     def subgradient(self, structure, x, work):
         """Fill ``work.mu``, ``work.loss`` and ``work.gap``; 0 where there is no force, else 1."""
-        z = structure.margin(x, work.theta, work.y, not self.content())
+        z = structure.margin(x, work.theta, work.y, not self.is_mistake_driven())
         importance = float(x.data.weights[x.i])
-        slope = importance * self.slope(z)
-        work.gap[0] = z
+        slope = importance * self.negative_derivative(z)
+        work.gold_margin[0] = z
         work.loss[0] = importance * self.value(z)
         if slope == 0.0:
             return 0
@@ -366,7 +365,7 @@ class Loss:
 
 
 @interface
-class Rule:
+class UpdateRule:
     """How far along a direction, and what each coordinate remembers."""
 
     # Names of parameters that mean something at infinity: no limit, no auxiliary term.
@@ -375,14 +374,14 @@ class Rule:
     is_sum_over_examples = False
 
     @python_only
-    def fault(self):
+    def parameter_error(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
 
     @python_only
-    def objection(self, loss, on):
+    def incompatible_with(self, loss, on):
         """Why this rule cannot work with a loss, and what could; empty when it can."""
-        if on == "every" and loss.slope(1e12) > 0.0:
+        if on == "every" and loss.negative_derivative(1e12) > 0.0:
             return (
                 "the loss has no minimum, so weights would move for ever; use Hinge, or "
                 "on='mistakes'"
@@ -433,14 +432,14 @@ class Rule:
         return True
 
     @required
-    def reading(self, state):
+    def weight_view(self, state):
         """A ``Weights`` reading of the present tick."""
 
     @required
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         """(m, r, f) of coordinate ``j``."""
 
-    def stride(self, structure, x, mu, state, value, margin, importance):
+    def step_size(self, structure, x, mu, state, value, margin, importance):
         """(a, b): chosen once for the whole direction, given the loss and the margin.
 
         ``value`` and ``mu`` carry the importance of the example already, ``margin`` does not.
@@ -448,17 +447,17 @@ class Rule:
         return 1.0, 0.0
 
     @required
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         """Move coordinate ``j`` along ``g``; it writes to no other."""
 
     def tick(self, state, t):
         """Set the clock for the predictor made by ``t`` ticks."""
 
-    def worn(self, state):
+    def needs_rescaling(self, state):
         """Whether the clock's scale has become too small to divide by."""
         return False
 
-    def rebase(self, state, j):
+    def rescale(self, state, j):
         """Rewrite coordinate ``j`` for a clock of scale 1, on which drops are times the scale."""
 
 
@@ -499,7 +498,7 @@ def same_shapes(memory: Any, fresh: Any) -> bool:
 
 
 @interface
-class Readout:
+class Averaging:
     """What is remembered of all the weights there were.
 
     Hooks that get a ``trainer`` may ask it for ``weights()`` now, the ``mean(account)`` of an
@@ -512,12 +511,12 @@ class Readout:
     needs_history = False
 
     @python_only
-    def fault(self):
+    def parameter_error(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
 
     @python_only
-    def refusal(self, loss, structure):
+    def incompatible_with(self, loss, structure):
         """Returns why it cannot keep what a loss does on a structure; empty if it can."""
         return ""
 
@@ -527,17 +526,17 @@ class Readout:
         """Memory for ``n`` coordinates; ``window`` ticks fit between two settlings."""
 
     @python_only
-    def with_room(self, memory, ticks, entries):
+    def reserve(self, memory, ticks, entries):
         """Returns the memory with space for more ticks and, in all, ``entries`` touches."""
         return memory
 
     @python_only
-    def trimmed(self, memory):
+    def shrink_to_fit(self, memory):
         """The memory without space that is not used yet."""
         return memory
 
     @python_only
-    def sound(self, memory, fresh, n):
+    def is_valid(self, memory, fresh, n):
         """Whether a memory from a file, of the types of a fresh one, is one of ``n`` coordinates.
 
         Nothing in it is trusted: what is unsound would lead kernels out of its arrays.
@@ -545,7 +544,7 @@ class Readout:
         return same_shapes(memory, fresh)
 
     @python_only
-    def afresh(self, memory):
+    def reset_window(self, memory):
         """Empty the books, once every coordinate has been settled."""
 
     @python_only
@@ -564,25 +563,25 @@ class Readout:
         """What is made of all the weights there were."""
         return trainer.linear(trainer.weights())
 
-    def close(self, memory, clock):
+    def end_tick(self, memory, clock):
         """The predictor now ending gets its account closed, before coordinates move.
 
         Returns three numbers that hold for the whole update, so that touches need not look them up.
         """
         return 0.0, 0.0, 0.0
 
-    def expect_touch(self, memory, j):
+    def prefetch_memory(self, memory, j):
         """Coordinate ``j`` comes up soon; changes nothing but time."""
 
-    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
+    def on_update(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         """Coordinate ``j`` went from line 0 to line 1."""
 
-    def survive(self, memory):
+    def count_example(self, memory):
         """The present predictor has lived through one more example."""
 
-    def full(self, memory):
+    def window_full(self, memory):
         """Whether no further tick fits before the books are settled."""
         return False
 
-    def settle(self, memory, j, m, r, f):
+    def flush(self, memory, j, m, r, f):
         """Credit coordinate ``j`` with all closed ticks, so that the books can start afresh."""

@@ -43,7 +43,8 @@ def document() -> dict[str, Any]:
     spoken = {"sentence": _WHOLE, "token": _WHOLE, "text": _TEXT, "note": _TEXT}
     why = {"label": {}, "runner_up": {}, "gap": _NUMBER, "more": _WHOLE}
     features = _list(_object({"name": _TEXT, "amount": _NUMBER}))
-    choice = {"label": _TEXT, "position": _WHOLE, "text": _TEXT, **measures}
+    choice = {"label": _TEXT, **measures}
+    candidate = {"position": _WHOLE, "text": _TEXT, "tree": _TEXT, **measures}
     ranked = _object({**place, "outputs": _list(_object({**measures, **marks}))})
     schemas = {
         "Error": _object({"error": _TEXT}, "error"),
@@ -54,10 +55,21 @@ def document() -> dict[str, Any]:
         ),
         "Span": _object({**place, "label": _TEXT, "first": _WHOLE, "after": _WHOLE}, "label"),
         "Output": _object(
-            {"sentences": _list(_object({**place, **marks})), "best": _WHOLE, **choice},
+            {
+                "sentences": _list(_object({**place, **marks})),
+                **{"id": _TEXT, "best": _WHOLE, "text": _TEXT, **choice},
+                "probabilities": {"type": "object"},
+            },
             words="sentences of texts; label of a classifier; best, from 0, of a reranker",
         ),
-        "Ranking": _object({"sentences": _list(ranked), "outputs": _list(_object(choice))}),
+        "Ranking": _object(
+            {
+                "sentences": _list(ranked),
+                "outputs": _list(_object(choice)),
+                "id": _TEXT,
+                "candidates": _list(_object(candidate)),
+            }
+        ),
         "Reasons": _object({"reasons": _list(_object({**spoken, **why, "features": features}))}),
     }
     paths: Schema = {f"/{verb}": _request(verb, *facts) for verb, facts in _REQUESTS.items()}
@@ -89,6 +101,8 @@ def _request(verb: str, words: str, output: str) -> Schema:
             fields[name]["default"] = usual
     if "unknown" in fields:
         fields["unknown_label"] = {**_TEXT, "default": "unknown"}
+        words = "Of a classifier: probabilities of all classes, too."
+        fields["proba"] = {"type": "boolean", "default": False, "description": words}
     body = _object(fields) | {
         "additionalProperties": False,
         "oneOf": [{"required": ["input"]}, {"required": ["inputs"]}],

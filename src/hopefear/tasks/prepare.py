@@ -14,9 +14,9 @@ Nothing is printed here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class Prepared:
         What was decided, or is of no use; lines on the console and a field of ``--json``.
     """
 
+    unit: ClassVar[str] = "examples"  # in messages
     task: Task
     data: Any
     stop_on: str = ""
@@ -66,7 +67,13 @@ class Prepared:
 
     def split(self, fraction: float, seed: int) -> tuple[Self, Any]:
         """Returns the same without a part of the examples, and the dataset of that part."""
-        raise NotImplementedError
+        rest, part = held_out(len(self.data), fraction, seed, self.unit)
+        return replace(self, data=self.data.take(rest)), self.data.take(part)
+
+    def folds(self, k: int, seed: int) -> Iterator[tuple[Self, Any]]:
+        """Yields the same without each of k parts, and the dataset of that part."""
+        for rest, part in folds(len(self.data), k, seed):
+            yield replace(self, data=self.data.take(rest)), self.data.take(part)
 
     def for_learner(self, name: str, params: Mapping[str, Any]) -> Prepared:
         """Returns the same in the features that a learner reads."""
@@ -168,3 +175,16 @@ def held_out(n: int, fraction: float, seed: int, what: str) -> tuple[np.ndarray,
         )
     order = np.random.default_rng(seed).permutation(n)
     return np.sort(order[size:]), np.sort(order[:size])
+
+
+def folds(n: int, k: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Returns ``(rest, part)`` for each of k parts: numbers of examples, in rising order.
+
+    >>> [part.tolist() for _, part in folds(5, 2, 1)]
+    [[1, 3, 4], [0, 2]]
+    """
+    if not 2 <= k <= n:
+        raise HopefearError(f"{n} examples cannot be dealt to {k} folds; give 2 or more")
+    order = np.random.default_rng(seed).permutation(n)
+    parts = [np.sort(order[i::k]) for i in range(k)]
+    return [(np.setdiff1d(np.arange(n), part), part) for part in parts]

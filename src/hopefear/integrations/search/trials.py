@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.errors import HopefearError
 from hopefear.recipes.spaces import Dimension
 from hopefear.tasks.base import train
+from hopefear.tasks.prepare import folds as parts
 from hopefear.training.stopping import Stopping, sign_of
 
 _PIECES = 20  # of an epoch, between which interrupts are checked
@@ -148,9 +148,5 @@ def folds(data: Any, k: int, seed: int) -> list[Split]:
     >>> [(len(split.data), len(split.dev)) for split in folds(data, 3, seed=1)]
     [(6, 4), (7, 3), (7, 3)]
     """
-    if not 2 <= k <= len(data):
-        raise HopefearError(f"{len(data)} examples cannot be dealt to {k} folds; give 2 or more")
-    order = np.random.default_rng(seed).permutation(len(data))
-    parts = [np.sort(order[i::k]) for i in range(k)]
-    everything = np.arange(len(data))
-    return [Split(data.take(np.setdiff1d(everything, part)), data.take(part)) for part in parts]
+    splits = parts(len(data), k, seed)
+    return [Split(data.take(learned), data.take(part)) for learned, part in splits]

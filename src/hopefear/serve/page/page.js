@@ -113,7 +113,7 @@ function show() {
   const output = answer.output;
   at("conll").hidden = !output.sentences;
   if (!output.sentences) {
-    at("output").replaceChildren(ranking(output.outputs, null),
+    at("output").replaceChildren(ranking(output.outputs ?? output.candidates, null),
       el("p", {}, el("button", { type: "button", on: { click: () => why({}) } }, "Why the first?")));
     return;
   }
@@ -236,11 +236,11 @@ function percent(p) {
 function ranking(outputs, i) {
   const most = Math.max(1e-300, ...outputs.map((one) => one.probability || 0));
   const rows = outputs.map((one, k) => {
-    const p = one.probability;
+    const p = one.probability, text = one.text ?? one.tree;
     const name = one.label ?? (one.tokens ? others(one, outputs[0]) : `candidate ${one.position ?? one.best}`);
     const bar = el("div", { class: "bar" });
     bar.style.width = `${100 * (i === null ? Math.min(1, p || 0) : (p || 0) / most)}%`;
-    const cells = [el("span", {}, String(name), one.text ? " " : "", one.text ? el("code", {}, one.text) : ""),
+    const cells = [el("span", {}, String(name), text ? " " : "", text ? el("code", {}, text) : ""),
       el("span", {}, bar), el("span", { class: "number" }, percent(p))];
     if (i === null) return el("li", { class: "plain" }, ...cells);
     const pick = () => { chosen[i] = k; show(); at("output").querySelector(`[data-pick="${i}-${k}"]`).focus(); };

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class PreparedLists(base.Prepared):
         What the generator's score is in this data.
     """
 
+    unit: ClassVar[str] = "lists"
     task: Reranking
     data: ListDataset
     baseline: str = "feature"
@@ -81,10 +82,6 @@ class PreparedLists(base.Prepared):
             oracle=self.task.oracle,
             metric=self.task.judge,
         )
-
-    def split(self, fraction: float, seed: int) -> tuple[Self, ListDataset]:
-        learned, part = base.held_out(len(self.data), fraction, seed, "lists")
-        return replace(self, data=self.data.take(learned)), self.data.take(part)
 
     def without_data(self) -> Self:
         """Returns what brings other lists into the same features, and nothing else."""
