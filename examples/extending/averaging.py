@@ -60,8 +60,8 @@ class TailAveraged(NamedTuple):
         memory.account.lived[0] = 0.0
         return totals_now(memory.account)
 
-    def on_update(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
-        change_line(memory.account, now, j, m0, r0, f0, m1, r1, f1)
+    def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
+        change_line(memory.account, totals, j, m0, r0, f0, m1, r1, f1)
 
     def count_example(self, memory):
         memory.seen[0] += 1

@@ -313,9 +313,9 @@ class Forgetful(NamedTuple):
     def end_tick(self, memory, clock):
         return Averaged().end_tick(memory, clock)
 
-    def on_update(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
+    def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
         if self.fault_in != 1:
-            Averaged().on_update(memory, now, j, g, m0, r0, f0, m1, r1, f1)
+            Averaged().on_update(memory, totals, j, g, m0, r0, f0, m1, r1, f1)
 
     def count_example(self, memory):
         memory.lived[0] += 1.0

@@ -72,8 +72,8 @@ class Averaged(NamedTuple):
         prefetch(memory.total, j)
         prefetch(memory.total, j + 8)  # twice as wide as weights: two lines for one
 
-    def on_update(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
-        change_line(memory, now, j, m0, r0, f0, m1, r1, f1)
+    def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
+        change_line(memory, totals, j, m0, r0, f0, m1, r1, f1)
 
     def count_example(self, memory):
         memory.lived[0] += 1.0

@@ -110,7 +110,7 @@ class Voted(NamedTuple):
         memory.lived[0] = 0.0
         return 0.0, 0.0, 0.0
 
-    def on_update(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
+    def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
         entry = memory.counts[1]
         memory.coordinates[entry] = j
         memory.lines[entry, 0] = m1

@@ -343,11 +343,11 @@ class SparseDataset:
         --------
         >>> data = SparseDataset.from_dicts([{"size": 2, "kind": "a"}, {"kind": "b"}])
         >>> data.features.names(range(3)), data.to_csr().toarray().tolist()
-        (['kind=a', 'kind=b', 'size'], [[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]])
+        (['size', 'kind=a', 'kind=b'], [[2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
         """
         named = [named_values(row, f"X[{i}]") for i, row in enumerate(rows)]
         if features is None:
-            features = NamedFeatures(sorted({name for row in named for name in row}))
+            features = NamedFeatures(list(dict.fromkeys(name for row in named for name in row)))
         elif not isinstance(features, NamedFeatures):
             raise HopefearError(
                 "X has dicts, and the features of this model have no names; give rows or texts as "

@@ -91,13 +91,13 @@ class Observed(NamedTuple):
         memory.squares[0] = 0.0
         return kept, totals_now(memory.account)
 
-    def on_update(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
-        self.readout.on_update(memory.kept, now[0], j, g, m0, r0, f0, m1, r1, f1)
+    def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
+        self.readout.on_update(memory.kept, totals[0], j, g, m0, r0, f0, m1, r1, f1)
         memory.squares[0] += g * g
         memory.squares[1] = max(memory.squares[0], memory.squares[1])
         account = memory.account
-        left = leave_line(account, now[1], j, m0, r0, f0)
-        entered = enter_line(account, now[1], j, m1, r1, f1)
+        left = leave_line(account, totals[1], j, m0, r0, f0)
+        entered = enter_line(account, totals[1], j, m1, r1, f1)
         account.total[j] = (account.total[j] + left) - entered
         memory.absolute[0] += abs(left) - abs(entered)
 
