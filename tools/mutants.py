@@ -198,6 +198,7 @@ def _run(folder: Path, *words: str, limit: float | None = None, **more: str) -> 
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1", **more}
     env["PYTHONPATH"] = os.pathsep.join(map(str, paths))
     flags = ["-x", "-p", "mutants", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
+    flags += ["-m", "interpreted and not compiled and not slow"]
     command = [sys.executable, "-m", "pytest", *flags, *words]
     null = subprocess.DEVNULL
     try:
