@@ -12,9 +12,9 @@ from typing import Any
 import common
 import numpy as np
 
+from hopefear.averaging.voted import Voted
 from hopefear.core.learner import Learner
 from hopefear.data.sparse import SparseDataset
-from hopefear.readouts.voted import Voted
 from hopefear.recipes import RECIPES, Recipe, Scale
 from hopefear.structures.classes import Binary
 from hopefear.training.decoders.classes import ClassDecoder

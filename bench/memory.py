@@ -24,7 +24,7 @@ import common
 import text_to_model
 import vowpal
 
-IMPORTS = "import hopefear.cli.classify.corpus, hopefear.tasks.classify.task"
+IMPORTS = "import hopefear.cli.classify, hopefear.tasks.classify.prepare"
 BUILD = (
     "import sys; from hopefear.data.cached_examples import cache_examples; "
     "cache_examples(*sys.argv[1:3])"

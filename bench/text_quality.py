@@ -28,7 +28,8 @@ from sklearn.svm import LinearSVC
 from hopefear import Classifier
 from hopefear.data.sparse import SparseDataset
 from hopefear.data.text import read_strings
-from hopefear.tasks.classify.task import train
+from hopefear.tasks.base import train
+from hopefear.tasks.classify.task import Classification
 from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.predictors import LinearPredictor
 
@@ -103,7 +104,11 @@ def choose(name: str, data: Texts) -> dict[str, Any]:
                 fitted, asked = (part.transformed(values, "l2", scale) for part in (rest, held))
                 for rate in RATES:
                     model = train(
-                        fitted, LEARNED["learner"], {"rate": rate}, epochs=LEARNED["epochs"]
+                        Classification(),
+                        fitted,
+                        LEARNED["learner"],
+                        {"rate": rate},
+                        epochs=LEARNED["epochs"],
                     ).model
                     for share in SHARES[values]:
                         weights = (1.0 - share) * model.predictor.weights

@@ -67,7 +67,7 @@ def codes() -> frozenset[str]:
     texts = [
         text.partition("Examples\n--")[0].replace("``", "`")
         for package, kind, text in _docstrings()
-        if kind is ast.ClassDef and package in ("losses", "rules", "readouts")
+        if kind is ast.ClassDef and package in ("losses", "rules", "averaging")
     ]
     texts += formulas().values()
     pieces = {" ".join(one.split()) for text in texts for one in re.findall("`([^`]+)`", text)}

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from formulas import formulas
 
 from hopefear.cli.learners import facts, formula_of
-from hopefear.recipes import LOSSES, READOUTS, RULES
+from hopefear.recipes import AVERAGINGS, LOSSES, RULES
 from hopefear.recipes.advice import WHEN
 from hopefear.tasks import TASKS, recipes_of
 
@@ -84,7 +84,7 @@ def entry(name: str, recipes: dict[str, Any], figures: list[str]) -> str:
     summaries = dict.fromkeys(one["summary"] for one in told.values())
     lines = [f"## {name}", "", "; ".join(summaries) + ".", "", f"**When.** {WHEN[name]}", ""]
     lines += [f"**Tasks.** {', '.join(f'`{task}`' for task in told)}.", ""]
-    for kind, table in (("loss", LOSSES), ("rule", RULES), ("readout", READOUTS)):
+    for kind, table in (("loss", LOSSES), ("rule", RULES), ("readout", AVERAGINGS)):
         lines += [f"- {line}" for line in part(kind, first[kind], table, told)]
     if first["rule"] not in RULES and first["formula"]:
         lines.append(f"- What it solves: {formulas()[first['formula']].rstrip('.')}.")

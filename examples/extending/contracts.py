@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from hopefear import testing
+from hopefear.averaging.averaged import Averaged
 from hopefear.costs.hamming import Hamming
 from hopefear.losses.structured_hinge import StructuredHinge
-from hopefear.readouts.averaged import Averaged
 
 sys.path.insert(0, str(Path(__file__).parent))
+from averaging import TailAveraged
 from loss import Savage
-from readout import TailAveraged
 from rule import SignDescent
 from structure import Subset, SubsetRows
 
@@ -43,7 +43,7 @@ def subset_outputs(structure, rows, i):
             items[t, rows.indices[p]] += rows.values[p]
 
     def price(cost):
-        return np.array([sum(map(cost.price, labels, y)) for y in ys])
+        return np.array([sum(map(cost.label_cost, labels, y)) for y in ys])
 
     return testing.Outputs(ys, np.array(ys) @ items, np.array([y == labels for y in ys]), price)
 
@@ -73,7 +73,7 @@ def main() -> None:
     rule = SignDescent(rate=0.3, l1=0.0217)
     testing.check_rule(rule, dense=lambda n: DenseSignDescent(n, **rule._asdict()))
     testing.check_loss(Savage(width=0.7))
-    testing.check_readout(TailAveraged(skip=5), kept=lambda snapshots: snapshots[5:].mean(axis=0))
+    testing.check_averaging(TailAveraged(skip=5), kept=lambda snapshots: snapshots[5:].mean(axis=0))
     testing.check_structure(Subset(4))
     for loss in (Savage(), StructuredHinge(Hamming(0.7))):
         testing.check_loss(loss, Subset(4))

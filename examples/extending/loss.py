@@ -22,19 +22,20 @@ class Savage(NamedTuple):
 
     Examples
     --------
-    >>> Savage().value(0.0), Savage().slope(0.0), round(Savage().slope(-9.0), 4)
+    >>> loss = Savage()
+    >>> loss.value(0.0), loss.negative_derivative(0.0), round(loss.negative_derivative(-9.0), 4)
     (0.25, 0.25, 0.0002)
     """
 
     width: float = 1.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.width > 0.0 else "width must be above zero"
 
     def value(self, z):
         small = math.exp(-abs(z) / self.width)  # never too large for a number
         return ((small if z > 0.0 else 1.0) / (1.0 + small)) ** 2
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         value = self.value(z)
         return 2.0 * value * (1.0 - math.sqrt(value)) / self.width

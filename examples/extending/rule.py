@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import DROP, Rule
+from hopefear.core.interfaces import DROP, UpdateRule
 from hopefear.core.workspace import Shrunk, shrink
 
 
@@ -17,7 +17,7 @@ class SignState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+@component(UpdateRule)
 class SignDescent(NamedTuple):
     """Every coordinate of a direction moves its weight by the same amount.
 
@@ -34,15 +34,15 @@ class SignDescent(NamedTuple):
     --------
     >>> rule = SignDescent(rate=0.5, l1=0.1)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, -3.0, 1.0, 0.0); rule.tick(state, 1)
-    >>> float(rule.reading(state).at(0))
+    >>> rule.update(state, 0, -3.0, 1.0, 0.0); rule.tick(state, 1)
+    >>> float(rule.weight_view(state).at(0))
     -0.45
     """
 
     rate: float = 0.1
     l1: float = 0.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.rate > 0.0 else "rate must be above zero"
 
     def init(self, n, dtype):
@@ -51,14 +51,14 @@ class SignDescent(NamedTuple):
     def additive(self):
         return False  # the sign of a sum is not the sum of signs
 
-    def reading(self, state):
+    def weight_view(self, state):
         real = state.m.dtype.type
         return Shrunk(state.m, real(1.0), real(state.clock[DROP]))
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         drop = state.clock[DROP]
         w = shrink(state.m[j], drop) + math.copysign(self.rate, g)
         state.m[j] = w + math.copysign(drop, w) if w != 0.0 else 0.0

@@ -86,8 +86,8 @@ class Subset(NamedTuple):
     def margin(self, x, theta, y, exact):
         """Where the best choice is gold, its rival has one item less and one more."""
         choose(x, theta.points, y)
-        if not self.right(x, y):
-            return min(0.0, self.lead(x, theta, y))
+        if not self.is_gold(x, y):
+            return min(0.0, self.margin_over(x, theta, y))
         if not exact:
             return 1.0
         worst, best = -1, -1
@@ -99,32 +99,32 @@ class Subset(NamedTuple):
         if worst < 0 or best < 0:
             return UNRIVALLED
         y[worst], y[best] = 0, 1
-        return self.lead(x, theta, y)
+        return self.margin_over(x, theta, y)
 
-    def right(self, x, y):
+    def is_gold(self, x, y):
         for t in range(size(x)):  # noqa: SIM110 - kernels have no generators
             if y[t] != gold(x, t):
                 return False
         return True
 
-    def lead(self, x, theta, y):
+    def margin_over(self, x, theta, y):
         total = 0.0
         for t in range(size(x)):
             total += (gold(x, t) - y[t]) * theta.points[t]
         return total
 
-    def charge(self, x, cost, y):
+    def output_cost(self, x, cost, y):
         total = 0.0
         for t in range(size(x)):
-            total += cost.price(gold(x, t), y[t])
+            total += cost.label_cost(gold(x, t), y[t])
         return total
 
-    def seek(self, x, theta, cost, sign, y):
+    def cost_augmented_argmax(self, x, theta, cost, sign, y):
         for t in range(size(x)):  # what choosing an item adds to the cost
-            price = cost.price(gold(x, t), 1) - cost.price(gold(x, t), 0)
+            price = cost.label_cost(gold(x, t), 1) - cost.label_cost(gold(x, t), 0)
             theta.charged[t] = price if sign == math.inf else theta.points[t] + sign * price
         choose(x, theta.charged, y)
-        return self.lead(x, theta, y), self.charge(x, cost, y)
+        return self.margin_over(x, theta, y), self.output_cost(x, cost, y)
 
     def add_difference(self, x, y, coef, mu, clear):
         if clear:
@@ -138,7 +138,7 @@ class Subset(NamedTuple):
         for p in range(x.data.indptr[start], x.data.indptr[start + size(x)]):
             j = x.data.indices[p]
             if mu.direction[j] != 0.0:  # a coordinate that several items have comes once
-                row.put(np.uint64(j), mu.direction[j])
+                row.add_entry(np.uint64(j), mu.direction[j])
                 mu.direction[j] = 0.0
 
 

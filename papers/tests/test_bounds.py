@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hopefear.averaging.last import Last
 from hopefear.core.learner import Learner
 from hopefear.data.cache import open_cache
 from hopefear.data.cached_examples import cache_examples
@@ -21,11 +22,11 @@ from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.logistic import Logistic
 from hopefear.losses.perceptron import Perceptron
-from hopefear.readouts.last import Last
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
-from hopefear.tasks.classify import task
+from hopefear.tasks.base import train as learn
+from hopefear.tasks.classify.task import Classification
 from hopefear.training import online
 from hopefear_papers.theorems import bounds
 from hopefear_papers.theorems.formulas import (
@@ -139,7 +140,7 @@ def test_what_is_observed_equals_sums_over_stored_predictors(loss, window, monke
     data = problem(noise=0.1)
     rule = RDA(rate=3.0, l1=0.01)
     trainer, mistakes = train(data.dataset().rows, loss, rule)
-    run = plain_vrda(*dense(data), loss.slope, eta=1 / rule.rate, l1=rule.l1)
+    run = plain_vrda(*dense(data), loss.negative_derivative, eta=1 / rule.rate, l1=rule.l1)
     seen = observe(trainer)
     assert mistakes.tolist() == run.mistakes
     assert seen.mistakes == len(run.w) > 40
@@ -419,7 +420,7 @@ def test_with_l2_the_bound_solves_the_inequality(norm, G, l2, eta, loss, delta):
 def test_regret_bounds_are_those_of_dual_averaging(l2, l1, eta):
     data = problem(noise=0.15)
     x, y = dense(data)
-    run = plain_vrda(x, y, Hinge().slope, eta, l1, l2)
+    run = plain_vrda(x, y, Hinge().negative_derivative, eta, l1, l2)
 
     def cost(w, margins):
         penalty = l1 * np.abs(w).sum(axis=-1) + l2 / 2 * (w * w).sum(axis=-1)
@@ -439,7 +440,7 @@ def test_the_printed_strongly_convex_bound_fails_for_small_lam():
     data = problem(noise=0.1)
     x, y = dense(data)
     u, lam = data.truth, 1e-3
-    run = plain_vrda(x, y, Hinge().slope, 0.0, l2=lam)
+    run = plain_vrda(x, y, Hinge().negative_derivative, 0.0, l2=lam)
     M, norm = len(run.w), float(np.linalg.norm(u))
     seen = Observation(
         M,
@@ -462,7 +463,7 @@ def test_a_square_penalty_is_bounded_from_the_average(rate, l1):
     rows = data.dataset().rows
     trainer, mistakes = train(rows, Hinge(), RDA(rate=rate, l1=l1, l2=0.05))
     report = bound_report(trainer, rows, mistakes, data.truth)
-    run = plain_vrda(*dense(data), Hinge().slope, 1 / rate, l1, 0.05)
+    run = plain_vrda(*dense(data), Hinge().negative_derivative, 1 / rate, l1, 0.05)
     exact = observe(trainer)._replace(mean_square=float((run.w**2).sum(axis=1).mean()))
     strength = relative_strength(data.truth, exact, l1, 0.05)
     assert strength.delta <= report.delta <= report.delta_bar + 1e-12
@@ -525,4 +526,4 @@ def test_bounds_need_the_data_in_memory(tmp_path):
     path.write_text("1 1:1\n-1 2:1\n" * 5)
     cache_examples(path, tmp_path / "c")
     with pytest.raises(HopefearError, match="train without a cache, or without bounds"):
-        task.train(open_cache(tmp_path / "c"), "vrda", epochs=1, instrument=bounds())
+        learn(Classification(), open_cache(tmp_path / "c"), "vrda", instrument=bounds())

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from list_oracle import rows_of
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
 from hopefear.cli import main
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
@@ -25,8 +27,6 @@ from hopefear.losses.ramp import Ramp
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.swvp import BALANCED, OWN, SWVP, WMR_PRINTED, substructures
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
 from hopefear.recipes import CHAIN_RECIPES
 from hopefear.rules.fobos import FOBOS
 from hopefear.rules.passive_aggressive import PassiveAggressive
@@ -35,7 +35,7 @@ from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.base import train as train_task
-from hopefear.tasks.classify import task as classify
+from hopefear.tasks.classify.task import Classification
 from hopefear.tasks.parse import task as parse
 from hopefear.tasks.rerank.prepare import dataset as lists_dataset
 from hopefear.tasks.rerank.task import Reranking
@@ -159,7 +159,7 @@ def test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_noth
     trees = parse.dataset(short, 1, features=few, heads=0, plain_bits=8, row_bits=8)
 
     for train, data, name in (
-        (classify.train, classes, "pa"),
+        (partial(train_task, Classification()), classes, "pa"),
         (tag.train, text, "mira"),
         (partial(train_task, Reranking()), lists, "mira"),
         (parse.train, trees, "mira"),

@@ -19,7 +19,7 @@ from hopefear.cli import main, parser_of
 from hopefear.cli.surface import task_names
 from hopefear.errors import HopefearError
 from hopefear.recipes.base import ON
-from hopefear.recipes.parts import COSTS, LOSSES, READOUTS, RULES
+from hopefear.recipes.parts import AVERAGINGS, COSTS, LOSSES, RULES
 from hopefear.storage import load
 from hopefear.tasks import TASKS, recipes_of
 from hopefear.training.cccp import INNER
@@ -477,7 +477,7 @@ def test_what_keeps_a_model_keeps_its_signature(folder, monkeypatch, capsys, tas
 WORDS = {
     **{"slack": SLACKS, "inner": INNER, "background": BACKGROUNDS, "keep": (*KEEPS, *mert.KEEPS)},
     **{"steps": mert.STEPS, "smooth": mert.SMOOTHINGS, "classifier": ("perceptron", "pa")},
-    **{"loss": LOSSES, "rule": RULES, "readout": READOUTS, "on": ON, "cost": COSTS},
+    **{"loss": LOSSES, "rule": RULES, "readout": AVERAGINGS, "on": ON, "cost": COSTS},
     "penalty": ("l1", "l2"),
 }
 # Parameters that mean something only together with others: what is built in place of the usual.

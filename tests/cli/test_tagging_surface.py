@@ -120,7 +120,7 @@ def test_online_learners_are_told_of_partial_fit(data):
 def test_missed_labels_cost_what_was_said(data):
     made = train(data, "mira", class_weight={"B-P": 5.0}, epochs=1).learner
     b, i, o = map(data.labels.index, ("B-P", "I-P", "O"))
-    price = made.loss.cost.price
+    price = made.loss.cost.label_cost
     assert (price(b, o), price(b, i), price(o, b), price(b, b)) == (5.0, 5.0, 1.0, 0.0)
     balanced = train(data, "ssvm", class_weight="balanced", epochs=1).learner.loss.cost
     counts = np.bincount(data.rows.labels)

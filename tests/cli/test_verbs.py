@@ -341,7 +341,7 @@ def test_bad_weights_are_told_by_line(run, folder, text, message):
 def test_text_options_are_refused_where_they_would_be_ignored(run):
     argv = ["train", "classify", "--train", "train2.svm", "--model", "x.model", "--ngrams", "2"]
     status, _, err = run(*argv)
-    assert status == 1 and "belong to tsv" in err
+    assert status == 1 and "--ngrams 2 is for texts" in err
 
 
 def test_a_comparator_of_other_columns_is_refused(run):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from learner_catalogue import READOUTS, RULES, STRUCTURES, natural_loss
+from learner_catalogue import AVERAGINGS, RULES, STRUCTURES, natural_loss
 from reference import close, exact_weights, random_problem, replay, stepwise
 
+from hopefear.averaging import averaged
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
+from hopefear.averaging.voted import Voted
 from hopefear.core.learner import Learner, describe
 from hopefear.errors import HopefearError
 from hopefear.losses.logistic import Logistic
-from hopefear.readouts import averaged
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
-from hopefear.readouts.voted import Voted
 from hopefear.rules.fobos import FOBOS
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary
@@ -83,7 +83,9 @@ def test_rebasing_a_worn_clock_changes_nothing(name, structure, monkeypatch):
     rebased = []
     settle = online.settle
     monkeypatch.setattr(
-        online, "settle", lambda r, *rest: (rebased.append(r.worn(rest[1])), settle(r, *rest))
+        online,
+        "settle",
+        lambda r, *rest: (rebased.append(r.needs_rescaling(rest[1])), settle(r, *rest)),
     )
     trainer.learn(problem(structure).rows, ORDER)
     assert sum(rebased) >= 2
@@ -110,7 +112,7 @@ def test_votes_cannot_be_replayed_across_a_rebased_clock(name):
         trainer.learn(problem(STRUCTURES[1]).rows, ORDER)
 
 
-@pytest.mark.parametrize("readout", READOUTS, ids=describe)
+@pytest.mark.parametrize("readout", AVERAGINGS, ids=describe)
 @pytest.mark.parametrize("name", RULES)
 def test_pieces_equal_the_whole_bit_for_bit(name, readout, monkeypatch):
     monkeypatch.setattr(online, "_WINDOW", 8)  # pieces end inside and at the end of windows
@@ -135,7 +137,7 @@ def test_pieces_equal_the_whole_when_clocks_wear_out(name):
     same(whole.arrays(), pieces.arrays())
 
 
-@pytest.mark.parametrize("readout", READOUTS, ids=describe)
+@pytest.mark.parametrize("readout", AVERAGINGS, ids=describe)
 @pytest.mark.parametrize("name", RULES)
 def test_a_restored_trainer_ends_where_an_uninterrupted_one_does(name, readout, monkeypatch):
     monkeypatch.setattr(online, "_WINDOW", 50)
@@ -166,7 +168,7 @@ def test_an_average_is_not_spoilt_by_reading_it():
 
 def test_before_the_first_example_everything_is_zero():
     structure = Binary(12)
-    for readout in READOUTS:
+    for readout in AVERAGINGS:
         trainer = OnlineTrainer(structure, Learner(Logistic(), RULES["rda-l1"], readout))
         labels, scores = ClassDecoder(structure, trainer.predictor()).decide(
             problem(structure).rows

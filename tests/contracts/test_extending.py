@@ -16,12 +16,12 @@ import pytest
 from doc_pages import ROOT, links_lead_somewhere, text_of
 
 from hopefear import testing
+from hopefear.averaging.last import Last
 from hopefear.core.learner import Learner
 from hopefear.costs.regret import Regret
 from hopefear.errors import CombinationError, HopefearError, InputError, ModelError
 from hopefear.losses.log import Log
 from hopefear.losses.structured_hinge import StructuredHinge
-from hopefear.readouts.last import Last
 from hopefear.recipes import LOSSES
 from hopefear.rules.sgd import SGD
 from hopefear.tasks import TASKS, find_tasks
@@ -68,12 +68,12 @@ def test_a_tail_of_any_length(parts, skip):
     def kept(snapshots):
         return snapshots[skip:].mean(axis=0) if skip < len(snapshots) else snapshots[-1]
 
-    testing.check_readout(parts.readout.TailAveraged(skip), kept)
+    testing.check_averaging(parts.averaging.TailAveraged(skip), kept)
 
 
 def test_parts_of_the_folder_go_together(parts):
     loss, rule = parts.loss.Savage(), parts.rule.SignDescent(0.1)
-    learner = Learner(loss, rule, parts.readout.TailAveraged(2))
+    learner = Learner(loss, rule, parts.averaging.TailAveraged(2))
     structure = parts.structure.Subset(4)
     trainer = OnlineTrainer(structure, learner, np.float64)
     rows = testing.tiny_rows(structure)
@@ -95,8 +95,8 @@ def test_the_structure_says_what_it_lacks(parts, loss, words):
 
 def test_parameters_that_make_no_sense_are_refused(parts):
     for part in (parts.loss.Savage(0), parts.rule.SignDescent(0)):
-        assert "above zero" in part.fault()
-    assert "negative" in parts.readout.TailAveraged(-1).fault()
+        assert "above zero" in part.parameter_error()
+    assert "negative" in parts.averaging.TailAveraged(-1).parameter_error()
 
 
 def test_the_task_learns_and_its_model_comes_back(parts, files):
@@ -214,7 +214,7 @@ def test_blocks_are_the_files():
     assert whole == [
         "rule.py",
         "loss.py",
-        "readout.py",
+        "averaging.py",
         "structure.py",
         "kernels.py",
         "surface.py",
@@ -227,7 +227,7 @@ def test_the_output_shown_is_what_the_task_prints(parts, capsys):
     assert capsys.readouterr().out == shown
 
 
-@pytest.mark.parametrize("name", ["rule", "loss", "readout", "kernels"])
+@pytest.mark.parametrize("name", ["rule", "loss", "averaging", "kernels"])
 def test_examples_of_the_files_are_true(parts, name):
     results = doctest.testmod(getattr(parts, name))
     assert results.attempted > 0

@@ -13,6 +13,7 @@ from reference import exact_weights
 from started_structures import new_started
 
 from hopefear import testing
+from hopefear.averaging.averaged import Averaged
 from hopefear.core.interfaces import inferences_of
 from hopefear.core.learner import Learner, describe
 from hopefear.costs.regret import Regret
@@ -20,7 +21,6 @@ from hopefear.errors import CombinationError
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.log import Log
 from hopefear.losses.logistic import Logistic
-from hopefear.readouts.averaged import Averaged
 from hopefear.recipes import CHAIN_RECIPES, LIST_RECIPES, RECIPES, TREE_RECIPES
 from hopefear.recipes.base import Scale
 from hopefear.rules.sgd import SGD
@@ -62,7 +62,7 @@ def place_of(kind, loss, name):
     places = KINDS[kind]
     first = (len(name) + len(describe(loss))) % len(places)
     turns = [*places[first:], *places[:first]]
-    return next(place for place in turns if set(loss.needs()) <= inferences_of(place))
+    return next(place for place in turns if set(loss.requires()) <= inferences_of(place))
 
 
 GRID = [

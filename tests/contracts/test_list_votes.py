@@ -8,12 +8,12 @@ from learner_catalogue import RULES, natural_loss
 from list_oracle import tiny_lists
 from reference import stepwise
 
+from hopefear.averaging.voted import Voted
 from hopefear.core.learner import Learner, describe
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.log import Log
 from hopefear.losses.logistic import Logistic
 from hopefear.losses.risk import Risk
-from hopefear.readouts.voted import Voted
 from hopefear.rules.rda import RDA
 from hopefear.structures.nbest import NBest
 from hopefear.testing import World

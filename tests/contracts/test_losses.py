@@ -76,7 +76,7 @@ def losses_of(name):
 
 
 def offered(name, loss):
-    return set(loss.needs()) <= inferences_of(STRUCTURES[name])
+    return set(loss.requires()) <= inferences_of(STRUCTURES[name])
 
 
 GRID = [

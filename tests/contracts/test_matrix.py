@@ -8,19 +8,19 @@ import itertools
 import numpy as np
 import pytest
 from learner_catalogue import (
+    AVERAGINGS,
     LOSSES,
-    READOUTS,
     RULES,
     STRUCTURES,
     hole,
 )
 from reference import brute_votes, close, exact_weights, random_problem, replay, stepwise
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
+from hopefear.averaging.voted import Voted
 from hopefear.core.learner import Learner, describe
 from hopefear.errors import CombinationError
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
-from hopefear.readouts.voted import Voted
 from hopefear.structures.classes import Multiclass
 from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.online import OnlineTrainer
@@ -59,7 +59,7 @@ def test_a_combination_equals_its_oracle_or_says_why_not(loss, name, structure, 
         return
     trace = replay(structure, Learner(loss, rule, Last(), on), problem(structure), np.arange(45))
     last, average, sparse, voted, observed = (
-        trained(structure, Learner(loss, rule, readout, on)) for readout in READOUTS
+        trained(structure, Learner(loss, rule, readout, on)) for readout in AVERAGINGS
     )
     weights = exact_weights(last)
     assert np.isfinite(weights).all()

@@ -7,14 +7,14 @@ import pytest
 from learner_catalogue import RULES, STRUCTURES, natural_loss
 from reference import close, exact_weights, random_problem, replay, scores, sparse_problem, stepwise
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
 from hopefear.core.learner import Learner
 from hopefear.errors import CombinationError
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear
 from hopefear.losses.logistic import Logistic
 from hopefear.losses.perceptron import Perceptron
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
 from hopefear.rules.adagrad import AdaGrad
 from hopefear.rules.arow import AROW
 from hopefear.rules.confidence import ConfidenceWeighted

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from learner_catalogue import RULES, hole, natural_loss
 from reference import brute_votes, replay, sparse_problem, stepwise
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
+from hopefear.averaging.voted import Voted
 from hopefear.core.learner import Learner
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.logistic import Logistic
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
-from hopefear.readouts.voted import Voted
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.training import online
 from hopefear.training.decoders.classes import ClassDecoder

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from hopefear import testing
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
 from hopefear.core.component import component
-from hopefear.core.interfaces import DROP, Loss, Readout, Rule, Structure
+from hopefear.core.interfaces import DROP, Averaging, Loss, Structure, UpdateRule
 from hopefear.core.learner import Learner, describe
 from hopefear.core.workspace import Plain, Shrunk
 from hopefear.costs.hamming import Hamming
@@ -17,8 +19,6 @@ from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.swvp import SWVP
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
 from hopefear.recipes import LOSSES, RULES
 from hopefear.recipes.parts import Parts
 from hopefear.rules.rda import RDA
@@ -29,7 +29,7 @@ from hopefear.testing.worlds import FORMULAS
 from hopefear.training.online import OnlineTrainer
 
 STRUCTURES = tiny_structures()
-READOUTS = {"last": lambda w: w[-1], "averaged": lambda w: w.mean(axis=0)}
+AVERAGINGS = {"last": lambda w: w[-1], "averaged": lambda w: w.mean(axis=0)}
 
 
 def ids(parts):
@@ -52,7 +52,7 @@ def test_rule(part):
 
 @pytest.mark.parametrize("part", registered_parts("readout"), ids=ids(registered_parts("readout")))
 def test_readout(part):
-    testing.check_readout(part.part, READOUTS.get(part.name))
+    testing.check_averaging(part.part, AVERAGINGS.get(part.name))
 
 
 def test_every_loss_of_the_table_has_a_formula_and_settings_that_exist():
@@ -106,16 +106,20 @@ class Twisted(NamedTuple):
     def scatter(self, x, mu, row):
         self.right_one.scatter(x, mu * (0.5 if self.fault_in == 5 else 1.0), row)
 
-    def norm(self, x, mu, weights):
-        return self.right_one.norm(x, mu, weights) * (2.0 if self.fault_in == 6 else 1.0)
+    def weighted_squared_norm(self, x, mu, weights):
+        return self.right_one.weighted_squared_norm(x, mu, weights) * (
+            2.0 if self.fault_in == 6 else 1.0
+        )
 
     def argmax(self, x, theta, y):
         self.right_one.argmax(x, theta, y)
         if self.fault_in == 7 and theta[2] >= theta[y[0]]:
             y[0] = 2  # of equals the last
 
-    def seek(self, x, theta, cost, sign, y):
-        return Classes.seek(self, x, theta, cost, abs(sign) if self.fault_in == 8 else sign, y)
+    def cost_augmented_argmax(self, x, theta, cost, sign, y):
+        return Classes.cost_augmented_argmax(
+            self, x, theta, cost, abs(sign) if self.fault_in == 8 else sign, y
+        )
 
     def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
         value, wins = Classes.kl_and_gradient(self, x, theta, cost, sharp, coef, mu)
@@ -140,7 +144,7 @@ FAULTS = {
     5: "transpose",
     6: "norm",
     7: "argmax",
-    8: "seek",
+    8: "times cost",
     9: "value of kl_and_gradient",
     10: "best",
 }
@@ -166,7 +170,7 @@ class SteepHinge(NamedTuple):
     def value(self, z):
         return max(0.0, self.asked - z)
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return 1.5 if z < self.asked else 0.0
 
 
@@ -179,7 +183,7 @@ class CarelessHinge(NamedTuple):
     def subgradient(self, structure, x, work):
         z = structure.margin(x, work.theta, work.y, True)
         importance = float(x.data.weights[x.i]) if self.gap_of else 1.0
-        work.gap[0], work.loss[0] = -z if self.gap_of else z, importance * max(0.0, 1.0 - z)
+        work.gold_margin[0], work.loss[0] = -z if self.gap_of else z, importance * max(0.0, 1.0 - z)
         structure.add_difference(x, work.y, importance, work.mu, True)
         return 1 if z < 1.0 else 0
 
@@ -208,7 +212,7 @@ class State(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+@component(UpdateRule)
 class Sloppy(NamedTuple):
     """Gradient steps under a penalty, wrong in a way of one's choice."""
 
@@ -217,15 +221,15 @@ class Sloppy(NamedTuple):
     def init(self, n, dtype):
         return State(np.zeros(n, dtype), np.array([1.0, 0.0, 1.0]))
 
-    def reading(self, state):
+    def weight_view(self, state):
         if self.fault_in == 1:  # forgets the penalty
             return Plain(state.m)
         return Shrunk(state.m, state.clock[0], state.clock[DROP])
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         return state.m[j], 1.0, 1.0
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         if self.fault_in == 2:  # not the same for two halves
             g = g * g
         state.m[j] += 0.3 * g
@@ -235,7 +239,7 @@ class Sloppy(NamedTuple):
         if self.fault_in == 4:  # reaches coordinates that did not move
             state.m[:] *= 0.9
 
-    def rebase(self, state, j):
+    def rescale(self, state, j):
         state.m[j] *= 2.0 if self.fault_in == 5 else 1.0
 
 
@@ -281,14 +285,14 @@ def test_a_rule_that_objects_to_everything_needs_a_loss():
         def _asdict(self):
             return {}
 
-        def objection(self, loss, on):
+        def incompatible_with(self, loss, on):
             return "never"
 
     with pytest.raises(AssertionError, match="give a loss"):
         testing.check_rule(Proud())
 
 
-@component(Readout)
+@component(Averaging)
 class Forgetful(NamedTuple):
     """An average that is wrong in a way of one's choice."""
 
@@ -297,8 +301,8 @@ class Forgetful(NamedTuple):
     def init_memory(self, n, window):
         return Averaged().init_memory(n, window)
 
-    def afresh(self, memory):
-        Averaged().afresh(memory)
+    def reset_window(self, memory):
+        Averaged().reset_window(memory)
 
     def average(self, memory, trainer):
         return trainer.mean(memory, np.float64)
@@ -306,24 +310,24 @@ class Forgetful(NamedTuple):
     def predictor(self, memory, trainer):
         return trainer.linear(trainer.mean(memory, np.float32))
 
-    def close(self, memory, clock):
-        return Averaged().close(memory, clock)
+    def end_tick(self, memory, clock):
+        return Averaged().end_tick(memory, clock)
 
-    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
+    def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
         if self.fault_in != 1:
-            Averaged().touch(memory, now, j, g, m0, r0, f0, m1, r1, f1)
+            Averaged().on_update(memory, totals, j, g, m0, r0, f0, m1, r1, f1)
 
-    def survive(self, memory):
+    def count_example(self, memory):
         memory.lived[0] += 1.0
 
-    def full(self, memory):
+    def window_full(self, memory):
         return memory.closed[0] == memory.drop.size
 
-    def settle(self, memory, j, m, r, f):
+    def flush(self, memory, j, m, r, f):
         if self.fault_in != 2:
-            Averaged().settle(memory, j, m, r, f)
+            Averaged().flush(memory, j, m, r, f)
 
-    def trimmed(self, memory):
+    def shrink_to_fit(self, memory):
         return memory._replace(total=0 * memory.total) if self.fault_in == 3 else memory
 
 
@@ -333,14 +337,14 @@ class Forgetful(NamedTuple):
 )
 def test_a_wrong_readout_is_caught(fault, words):
     if words is None:
-        testing.check_readout(Forgetful(fault), READOUTS["averaged"])
+        testing.check_averaging(Forgetful(fault), AVERAGINGS["averaged"])
         return
     with pytest.raises(AssertionError, match=words):
-        testing.check_readout(Forgetful(fault), READOUTS["averaged"])
+        testing.check_averaging(Forgetful(fault), AVERAGINGS["averaged"])
 
 
 def test_a_wrong_learner_is_caught(monkeypatch):
-    monkeypatch.setattr(SGD, "move", lambda self, state, j, g, a, b: state.m.__setitem__(j, g))
+    monkeypatch.setattr(SGD, "update", lambda self, state, j, g, a, b: state.m.__setitem__(j, g))
     with pytest.raises(AssertionError, match="lazy against dense"):
         testing.check_learner(Hinge(), SGD(rate=0.5), Last(), Multiclass(5, 3))
 

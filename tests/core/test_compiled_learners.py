@@ -12,6 +12,9 @@ from compiled_spread import same, write
 from learner_catalogue import RULES
 from reference import brute_votes, close, exact_weights, random_problem, replay, stepwise
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
+from hopefear.averaging.voted import Voted
 from hopefear.core.learner import Learner
 from hopefear.costs.hamming import Hamming
 from hopefear.errors import HopefearError
@@ -25,9 +28,6 @@ from hopefear.losses.risk import Risk
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.squared_hinge import SquaredHinge
 from hopefear.losses.structured_hinge import StructuredHinge
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
-from hopefear.readouts.voted import Voted
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.training.decoders.classes import ClassDecoder
@@ -87,7 +87,7 @@ def test_compiled_equals_interpreted(name, interpreted):
     same(name, learnt(name), interpreted, scores=1e-6)
 
 
-@pytest.mark.parametrize("name", [name for name in SPREAD if not SPREAD[name][1].needs()])
+@pytest.mark.parametrize("name", [name for name in SPREAD if not SPREAD[name][1].requires()])
 def test_compiled_equals_the_dense_oracle(name):
     structure, learner = setting(name)
     data = problem(structure)

@@ -10,7 +10,7 @@ import pytest
 
 from hopefear.core import component as machinery
 from hopefear.core.component import component, interface
-from hopefear.core.interfaces import Cost, Loss, Row, Rule, Weights
+from hopefear.core.interfaces import Cost, GradientSink, Loss, UpdateRule, WeightView
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
@@ -19,7 +19,7 @@ PACKAGE = Path(machinery.__file__).parents[1]
 
 
 def test_a_missing_method_is_named():
-    with pytest.raises(TypeError, match="Half lacks price"):
+    with pytest.raises(TypeError, match="Half lacks label_cost"):
 
         @component(Cost)
         class Half(NamedTuple):
@@ -33,7 +33,7 @@ def test_a_wrong_signature_is_refused_with_the_right_one():
         def value(self, margin):
             return margin
 
-        def slope(self, z):
+        def negative_derivative(self, z):
             return z
 
     with pytest.raises(TypeError, match=r"Odd.value must take \('self', 'z'\)"):
@@ -42,20 +42,22 @@ def test_a_wrong_signature_is_refused_with_the_right_one():
 
 def test_a_field_must_not_bear_the_name_of_any_method():
     class Clash(NamedTuple):
-        norm: float = 1.0
+        weighted_squared_norm: float = 1.0
 
         def at(self, j):
-            return self.norm
+            return self.weighted_squared_norm
 
-    with pytest.raises(TypeError, match=r"Clash: fields \['norm'\] bear the names of methods"):
-        component(Weights)(Clash)
+    with pytest.raises(
+        TypeError, match=r"Clash: fields \['weighted_squared_norm'\] bear the names of methods"
+    ):
+        component(WeightView)(Clash)
 
 
 def test_one_method_name_has_one_signature():
     class Rival:
-        def put(self, j, amount): ...
+        def add_entry(self, j, amount): ...
 
-    with pytest.raises(TypeError, match=r"Rival.put.* differs from .*'g'"):
+    with pytest.raises(TypeError, match=r"Rival.add_entry.* differs from .*'g'"):
         interface(Rival)
 
 
@@ -65,19 +67,19 @@ def test_defaults_come_from_the_interface_and_own_methods_stay():
 
         def init(self, n, dtype): ...
 
-        def reading(self, state): ...
+        def weight_view(self, state): ...
 
-        def line(self, state, j): ...
+        def lazy_weight(self, state, j): ...
 
-        def move(self, state, j, g, a, b): ...
+        def update(self, state, j, g, a, b): ...
 
-        def worn(self, state):
+        def needs_rescaling(self, state):
             return True
 
-    rule = component(Rule)(Step)()
+    rule = component(UpdateRule)(Step)()
     assert type(rule._replace(rate=2).rate) is float
-    assert rule.stride(None, None, None, None, 0.0, 0.0, 1.0) == (1.0, 0.0)
-    assert rule.worn(None) is True
+    assert rule.step_size(None, None, None, None, 0.0, 0.0, 1.0) == (1.0, 0.0)
+    assert rule.needs_rescaling(None) is True
     assert rule.tick(None, 1) is None
 
 
@@ -88,8 +90,8 @@ def test_several_interfaces_are_checked_together():
         def at(self, j):
             return self.w[j]
 
-    with pytest.raises(TypeError, match="Both lacks put"):
-        component(Weights, Row)(Both)
+    with pytest.raises(TypeError, match="Both lacks add_entry"):
+        component(WeightView, GradientSink)(Both)
 
 
 def test_numbers_become_what_their_annotation_says():

@@ -24,7 +24,7 @@ from reference import random_problem
 from hopefear.core import numba_private
 from hopefear.core.learner import Learner
 from hopefear.losses.hinge import Hinge
-from hopefear.readouts.averaged import Averaged
+from hopefear.averaging.averaged import Averaged
 from hopefear.rules.rda import RDA
 from hopefear.structures.classes import Binary
 from hopefear.training.online import OnlineTrainer

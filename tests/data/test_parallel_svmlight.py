@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hopefear.cli import main
-from hopefear.cli.classify import streamed
+from hopefear.cli import classify, main
 from hopefear.data import svmlight
 from hopefear.data.cached_examples import cache_examples
 from hopefear.data.files import ReadReport
@@ -150,7 +149,7 @@ def test_same_model_for_any_number_of_jobs(
     tmp_path: Path, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = saved(tmp_path, lines_of(6000))
-    monkeypatch.setitem(streamed._BLOCK_BYTES, "svmlight", 4096)
+    monkeypatch.setitem(classify.STREAM_BYTES, "svmlight", 4096)
     for reader in (read_svmlight, cache_examples):
         monkeypatch.setitem(reader.__kwdefaults__, "block_bytes", 4096)
     counts, plain = set[int](), svmlight.parallel

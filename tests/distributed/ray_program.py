@@ -17,7 +17,8 @@ from ray.cluster_utils import Cluster as Nodes
 from hopefear.data.generators import sparse_linear
 from hopefear.distributed import Cluster
 from hopefear.errors import HopefearError
-from hopefear.tasks.classify.task import train
+from hopefear.tasks.base import train
+from hopefear.tasks.classify.task import Classification
 from hopefear.training.shards import Shards
 
 DATA = sparse_linear(60, 20, per_row=(3, 6), true_weights=8, seed=2).dataset()
@@ -28,7 +29,7 @@ def model(learner, pool=None, listeners=(), merges=1):
     most = 12 if learner == "vrda" else None
     shards = Shards(3, merges=merges, max_features=most, pool=pool)
     how = {"epochs": 3, "pieces": 4, "on_event": listeners, "calibrate": False}
-    return train(DATA, learner, shards=shards, **how).model.to_bytes()
+    return train(Classification(), DATA, learner, shards=shards, **how).model.to_bytes()
 
 
 def node():
@@ -70,7 +71,7 @@ def refused(nodes):
     """What is said where examples lie in blocks, as those of a cache do."""
     shards = Shards(3, pool=Cluster(nodes.address))
     try:
-        train(DATA, "perceptron", shards=shards, by_block=True)
+        train(Classification(), DATA, "perceptron", shards=shards, by_block=True)
     except HopefearError as error:
         return str(error)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from chain_oracle import Sums, World, softmax, tiny_rows
 
+from hopefear.averaging.last import Last
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.core.workspace import Example, Plain
@@ -21,7 +22,6 @@ from hopefear.losses.ramp import Ramp
 from hopefear.losses.risk import Risk
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
-from hopefear.readouts.last import Last
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 
@@ -52,7 +52,7 @@ class Asked:
         row = Sums(np.zeros(w.size), np.zeros(w.size, np.int64), False)
         if forced:
             self.chain.scatter(x, work.mu, row)
-        return forced, float(work.loss[0]), float(work.gap[0]), row.g
+        return forced, float(work.loss[0]), float(work.gold_margin[0]), row.g
 
     def weights(self, seed=2, scale=1.0):
         rng = np.random.default_rng(seed)

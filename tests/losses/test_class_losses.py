@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import dense_loss, random_problem, replay
 
+from hopefear.averaging.last import Last
 from hopefear.core.learner import Learner
 from hopefear.core.workspace import Example
 from hopefear.losses.exponential import Exponential
@@ -19,7 +20,6 @@ from hopefear.losses.logistic import Logistic
 from hopefear.losses.perceptron import Perceptron
 from hopefear.losses.smoothed_hinge import SmoothedHinge
 from hopefear.losses.squared_hinge import SquaredHinge
-from hopefear.readouts.last import Last
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
 
@@ -55,7 +55,7 @@ def test_slope_is_minus_the_derivative(loss, z):
     if abs(z - kink) < 2 * step:
         return
     numeric = (loss.value(z - step) - loss.value(z + step)) / (2 * step)
-    assert loss.slope(z) == pytest.approx(numeric, rel=1e-4, abs=1e-4)
+    assert loss.negative_derivative(z) == pytest.approx(numeric, rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
@@ -63,7 +63,7 @@ def test_slope_is_minus_the_derivative(loss, z):
 def test_value_and_slope_equal_the_textbook(loss, z):
     value, slope = dense_loss(loss)(z)
     assert loss.value(z) == pytest.approx(value, rel=1e-12, abs=1e-12)
-    assert loss.slope(z) == pytest.approx(slope, rel=1e-12, abs=1e-12)
+    assert loss.negative_derivative(z) == pytest.approx(slope, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("loss", [loss for loss in LOSSES if type(loss) is not Linear], ids=str)
@@ -72,7 +72,7 @@ def test_losses_are_convex_decreasing_and_not_negative(loss, a, b):
     low, high = min(a, b), max(a, b)
     assert loss.value(high) >= 0
     assert loss.value(low) >= loss.value(high)
-    assert loss.slope(low) >= loss.slope(high) >= 0
+    assert loss.negative_derivative(low) >= loss.negative_derivative(high) >= 0
     middle = (loss.value(a) + loss.value(b)) / 2
     assert loss.value((a + b) / 2) <= middle * (1 + 1e-12) + 1e-12
 
@@ -89,14 +89,14 @@ def test_the_natural_logarithm_does_not_bound_mistakes_and_base_two_does():
     assert Logistic().value(0.0) == pytest.approx(math.log(2))
     assert Logistic(base=2).value(0.0) == pytest.approx(1.0)
     for z in (-3.0, 0.4, 5.0):
-        for part in ("value", "slope"):
+        for part in ("value", "negative_derivative"):
             ratio = getattr(Logistic(base=2), part)(z) / getattr(Logistic(), part)(z)
             assert ratio == pytest.approx(1 / math.log(2))
 
 
 def test_ties_are_mistakes_where_zero_weights_must_move():
-    assert Perceptron().slope(0.0) == 1.0
-    assert Hinge().slope(1.0) == SquaredHinge().slope(1.0) == 0.0
+    assert Perceptron().negative_derivative(0.0) == 1.0
+    assert Hinge().negative_derivative(1.0) == SquaredHinge().negative_derivative(1.0) == 0.0
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
@@ -104,7 +104,7 @@ def test_ties_are_mistakes_where_zero_weights_must_move():
 def test_huge_margins_stay_finite(loss, z):
     if type(loss) is SquaredHinge and z < -1e4:
         return  # its value is the square
-    value, slope = loss.value(z), loss.slope(z)
+    value, slope = loss.value(z), loss.negative_derivative(z)
     assert math.isfinite(value)
     assert math.isfinite(slope)
     assert slope >= 0
@@ -113,7 +113,7 @@ def test_huge_margins_stay_finite(loss, z):
 def test_margins_of_hundreds_keep_their_digits():
     assert Logistic().value(-700.0) == 700.0
     assert Logistic().value(700.0) == pytest.approx(math.exp(-700), rel=1e-12)
-    assert Logistic().slope(700.0) == pytest.approx(math.exp(-700), rel=1e-12)
+    assert Logistic().negative_derivative(700.0) == pytest.approx(math.exp(-700), rel=1e-12)
     assert Exponential(limit=3).value(-5.0) == pytest.approx(math.exp(3) * 3)
 
 

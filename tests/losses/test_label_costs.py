@@ -31,7 +31,7 @@ def test_prices_come_from_a_file(tmp_path):
     path = tmp_path / "prices.txt"
     path.write_text("# missing an entity is worse\nB-X O 3\n\n* B-X 0.5\n")
     assert read_prices(path) == {("B-X", "O"): 3.0, ("*", "B-X"): 0.5}
-    assert resolved({"cost": str(path)}, LABELS)["cost"].price(1, 0) == 3.0
+    assert resolved({"cost": str(path)}, LABELS)["cost"].label_cost(1, 0) == 3.0
 
 
 @pytest.mark.parametrize("line", ["B-X O", "B-X O many", "B-X O -1", "B-X O nan", "B-X O 1 2"])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from list_oracle import Asked, rows_of, tiny_lists
 from scipy.optimize import minimize
 
+from hopefear.averaging.last import Last
 from hopefear.core.learner import Learner
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.regret import Regret
@@ -32,7 +33,6 @@ from hopefear.losses.smoothed_hinge import SmoothedHinge
 from hopefear.losses.squared_hinge import SquaredHinge
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.weighted_log import WeightedLog
-from hopefear.readouts.last import Last
 from hopefear.rules.arow import AROW
 from hopefear.rules.confidence import ConfidenceWeighted
 from hopefear.rules.passive_aggressive import PassiveAggressive
@@ -168,7 +168,7 @@ def test_what_rules_are_told_of_two_outputs(sharp):
         for z in (-3.0, -0.2, 0.0, 0.7, 2.0):
             _, value, _, g = Asked(loss, rows, features=1).answer(0, np.array([z]))
             assert loss.value(z) == pytest.approx(value, abs=1e-12)
-            assert loss.slope(z) == pytest.approx(g[0], abs=1e-12)
+            assert loss.negative_derivative(z) == pytest.approx(g[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("augmented", [False, True], ids=["best", "feared"])
@@ -185,7 +185,7 @@ def test_n_best_mira_solves_its_quadratic_programme(C, augmented):
             assert short.max() <= 1e-9
             continue
         moved += 1
-        G, alpha = D @ D.T, asked.work.pad.alpha[: len(top)]
+        G, alpha = D @ D.T, asked.work.scratch.alpha[: len(top)]
         np.testing.assert_allclose(alpha @ D, g, atol=1e-9)
         assert (alpha >= 0).all() and (alpha <= C).all()
         lacks = short - G @ alpha

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.core.workspace import Example, Plain
@@ -37,8 +39,6 @@ from hopefear.losses.swvp import (
     Search,
     substructures,
 )
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
 from hopefear.recipes import CHAIN_RECIPES
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
@@ -189,11 +189,11 @@ def test_directions_are_those_of_the_paper(approach, weighting, beta, jj, how, T
         return
     gamma, wanted, backed_off = by_the_paper(loss, chain, symbols, gold, y, w)
     np.testing.assert_allclose(got, wanted, atol=1e-9)
-    assert work.pad.counts[MISTAKES] == 1
-    assert work.pad.counts[BACKED_OFF] == backed_off
-    assert work.pad.counts[NONE_USABLE] == (gamma.size == 0)
+    assert work.scratch.counts[MISTAKES] == 1
+    assert work.scratch.counts[BACKED_OFF] == backed_off
+    assert work.scratch.counts[NONE_USABLE] == (gamma.size == 0)
     if gamma.size and not backed_off:  # condition (1)
-        used = np.sort(work.pad.gamma)[::-1][: gamma.size]
+        used = np.sort(work.scratch.gamma)[::-1][: gamma.size]
         np.testing.assert_allclose(used, np.sort(gamma)[::-1], atol=1e-12)
         assert np.all(used >= 0.0)
         if weighting != WMR_PRINTED:
@@ -243,7 +243,7 @@ def test_ranks_of_equals_follow_the_positions_and_count_all_sets_where_the_paper
     for approach, jj, n in ((BALANCED, SINGLE, 4), (BALANCED, ERRORS, 2), (AGGRESSIVE, SINGLE, 2)):
         _, _, _, work = direction_of(loss_with(approach, WMR, 1.0, jj), chain, data, 0, zero)
         wanted = np.array([n, n - 1]) / (2 * n - 1)
-        np.testing.assert_allclose(work.pad.gamma[:2], wanted)
+        np.testing.assert_allclose(work.scratch.gamma[:2], wanted)
 
 
 def test_importance_scales_the_direction_and_zero_removes_it():
@@ -267,13 +267,13 @@ def test_a_mixture_that_does_not_violate_is_used_unless_checked():
         w = weights(n_weights(chain))
         data = chains([symbols], [gold])
         force, y, free, work = direction_of(loss_with(BALANCED, checked=False), chain, data, 0, w)
-        if not force or not work.pad.counts[CONDITION_BROKEN]:
+        if not force or not work.scratch.counts[CONDITION_BROKEN]:
             continue
         seen += 1
         assert w @ free > 0.0
-        assert work.pad.counts[BACKED_OFF] == 0
+        assert work.scratch.counts[BACKED_OFF] == 0
         _, _, held, work = direction_of(loss_with(BALANCED, checked=True), chain, data, 0, w)
-        assert work.pad.counts[BACKED_OFF] == 1
+        assert work.scratch.counts[BACKED_OFF] == 1
         whole = phi(chain, symbols, gold) - phi(chain, symbols, y)
         np.testing.assert_allclose(held, whole, atol=1e-12)
     assert seen > 5
@@ -297,7 +297,7 @@ def test_what_a_beam_finds_moves_weights_by_violations_only(approach, jj):
             loss = loss_with(approach, weighting, 1.0, jj)._replace(inference=Search())
             force, y, got, work = direction_of(loss, chain, data, 0, w)
             lead = w @ (phi(chain, symbols, gold) - phi(chain, symbols, y))
-            assert (work.gap[0] <= 0.0) == (y != gold)
+            assert (work.gold_margin[0] <= 0.0) == (y != gold)
             sets = all_sets(jj, gold, y)
             mixed = [[y[t] if t in J else gold[t] for t in range(len(gold))] for J in sets]
             margins = [w @ (phi(chain, symbols, gold) - phi(chain, symbols, m)) for m in mixed
@@ -305,8 +305,8 @@ def test_what_a_beam_finds_moves_weights_by_violations_only(approach, jj):
             # Property 2: at least one violation can be made of what was found.
             suitable = y != gold and min([lead, *margins]) <= 0.0
             assert bool(force) == suitable
-            assert work.pad.counts[UNSUITABLE] == (y != gold and not suitable)
-            unsuitable += work.pad.counts[UNSUITABLE]
+            assert work.scratch.counts[UNSUITABLE] == (y != gold and not suitable)
+            unsuitable += work.scratch.counts[UNSUITABLE]
             if force:
                 updates += 1
                 below += lead > 0.0
@@ -336,9 +336,9 @@ def test_all_sets_of_short_outputs_and_no_longer_ones():
     loss = loss_with(BALANCED, WMR_PRINTED, 1.0, POWER)
     _, _, _, work = direction_of(loss, chain, data, 0, zero)
     # Six of the eight sets have one of the two errors; ranks count all eight (section 5).
-    np.testing.assert_allclose(work.pad.gamma[:6], [(8 - k) / 8 for k in range(6)])
+    np.testing.assert_allclose(work.scratch.gamma[:6], [(8 - k) / 8 for k in range(6)])
     with pytest.raises(HopefearError, match="2\\^17 sets of 17 positions"):
-        loss_with(jj=POWER).notes(17)
+        loss_with(jj=POWER).new_scratch(17)
 
 
 def test_sets_of_ones_own_come_from_text_and_files(tmp_path):
@@ -355,7 +355,9 @@ def test_sets_of_ones_own_come_from_text_and_files(tmp_path):
     with pytest.raises(HopefearError, match="has no set of positions"):
         CHAIN_RECIPES["swvp"].build(jj="own", own=file)
     search = CHAIN_RECIPES["swvp"].build(inference="search")
-    assert search.loss.needs() == ("places", "nbest") and "inference=search" in search.signature()
+    assert (
+        search.loss.requires() == ("places", "nbest") and "inference=search" in search.signature()
+    )
 
 
 def separable(rng, n, T):
@@ -397,7 +399,7 @@ def test_updates_stay_below_theorem_1_on_separable_data(approach, weighting, jj)
         if trainer.updates == before:
             break
     # Steps that backed off are the perceptron's, so its radius bounds those.
-    backed = trainer._work.pad.counts[BACKED_OFF]
+    backed = trainer._work.scratch.counts[BACKED_OFF]
     bound = (whole_radius if backed else radius) ** 2 / margin**2
     assert 0 < trainer.updates <= bound
     assert trainer.updates == before, "did not converge"
@@ -441,4 +443,4 @@ def test_parameters_that_make_no_sense_are_refused():
     with pytest.raises(HopefearError, match="excluding needs checked=true"):
         Learner(SWVP(checked=False, excluding=True), SGD(), Last())
     with pytest.raises(HopefearError, match="1,125,750 stretches of 1,500 positions"):
-        SWVP(jj=SEGMENTS).notes(1500)
+        SWVP(jj=SEGMENTS).new_scratch(1500)

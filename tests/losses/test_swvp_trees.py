@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hopefear.averaging.last import Last
 from hopefear.core.learner import Learner
 from hopefear.errors import CombinationError
 from hopefear.losses.swvp import (
@@ -18,7 +19,6 @@ from hopefear.losses.swvp import (
     WMR,
     substructures,
 )
-from hopefear.readouts.last import Last
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.tasks.parse.task import dataset, train

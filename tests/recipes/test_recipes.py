@@ -9,18 +9,18 @@ import sys
 import numpy as np
 import pytest
 from chain_oracle import corpus
+from classes import train
 from list_oracle import tiny_lists
 from reference import random_problem
 
 from hopefear.core.learner import Learner, part_name
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.recipes import CHAIN_RECIPES, COSTS, LIST_RECIPES, LOSSES, READOUTS, RECIPES, RULES
+from hopefear.recipes import AVERAGINGS, CHAIN_RECIPES, COSTS, LIST_RECIPES, LOSSES, RECIPES, RULES
 from hopefear.recipes.base import Auto, Recipe, Scale, steepness
 from hopefear.structures.chain import Chain
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.classify.task import train
 from hopefear.training.online import OnlineTrainer
 from hopefear.translation.recipes import TUNE_RECIPES
 
@@ -42,7 +42,7 @@ def built(task, name, **params):
     return made if isinstance(made, Learner) else made.learner
 
 
-@pytest.mark.parametrize("table", [LOSSES, RULES, READOUTS, COSTS], ids=lambda table: table.kind)
+@pytest.mark.parametrize("table", [LOSSES, RULES, AVERAGINGS, COSTS], ids=lambda table: table.kind)
 def test_parts_bear_their_names(table):
     assert {name: part_name(part) for name, part in table.items()} == {n: n for n in table}
     assert len(table) == len(list(table))

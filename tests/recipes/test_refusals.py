@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from classes import train
 from scipy.sparse import csr_array
 
 from hopefear.data.cache import open_cache
@@ -15,7 +16,6 @@ from hopefear.data.sparse import SparseDataset
 from hopefear.data.svmlight import read_svmlight
 from hopefear.data.write_svmlight import write_svmlight
 from hopefear.errors import HopefearError
-from hopefear.tasks.classify.task import train
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.stopping import Stopping
 

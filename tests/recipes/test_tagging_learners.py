@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from chain_oracle import corpus
 
+from hopefear.averaging.voted import Voted
 from hopefear.core.learner import Learner
 from hopefear.data.sequences import SequenceDataset
 from hopefear.losses.perceptron import Perceptron
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.swvp import SWVP
-from hopefear.readouts.voted import Voted
 from hopefear.recipes import CHAIN_RECIPES
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain

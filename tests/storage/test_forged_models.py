@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 
+import classes as classify
 import numpy as np
 import pytest
 
@@ -32,7 +33,6 @@ from hopefear.report.notebook import model_html
 from hopefear.tasks import model_from_parts, service_of
 from hopefear.tasks.answers import Question
 from hopefear.tasks.base import train as train_task
-from hopefear.tasks.classify import task as classify
 from hopefear.tasks.rerank.answers import answer
 from hopefear.tasks.rerank.prepare import dataset as lists_dataset
 from hopefear.tasks.rerank.task import Reranking
@@ -117,7 +117,7 @@ def use(header, arrays, data):
 
 def show(task, model):
     """What inspect does, without printing it."""
-    helper = surface_of(task).use
+    helper = surface_of(task)
     facts = helper.model_facts(model, 3)
     facts |= {"nnz": model.nnz, "density": 0.0, "signature": "", "about": dict(model.about)}
     facts |= {"model": "", "bytes": 1, "task": task}

@@ -12,6 +12,8 @@ from chain_oracle import replay_on, tiny_rows
 from compiled_spread import same, write
 from reference import exact_weights, stepwise
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
 from hopefear.core.learner import Learner
 from hopefear.costs.hamming import Hamming
 from hopefear.errors import CombinationError
@@ -20,8 +22,6 @@ from hopefear.losses.nbest_mira import NBestMIRA
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.swvp import SWVP
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
 from hopefear.rules.adagrad_rda import AdaGradRDA
 from hopefear.rules.arow import AROW
 from hopefear.rules.sgd import SGD

@@ -95,7 +95,7 @@ def test_expected_costs_of_scores_that_need_logarithms(shape):
         x, world = Example(rows, i), World(chain, rows, i, w)
         chain.score(x, Plain(w), work.theta)
         P, costs = softmax(world.scores), world.costs(Hamming())
-        value = chain.expect_cost(x, work.theta, Hamming(), 1.0, 1.0, work.mu)
+        value = chain.risk_and_gradient(x, work.theta, Hamming(), 1.0, 1.0, work.mu)
         assert value == pytest.approx(P @ costs, rel=1e-9, abs=1e-12)
         wanted = -(P * (costs - P @ costs)) @ world.F
         np.testing.assert_allclose(direction(Case(chain, x, work, world, w)), wanted, atol=1e-9)
@@ -115,7 +115,7 @@ def test_every_mixture_of_a_long_sequence_has_room(order):
         for last in range(first, T):
             taken = np.zeros(T, np.uint8)
             taken[first : last + 1] = 1
-            chain.mix(x, y, taken, mixture)
+            chain.mix_labels(x, y, taken, mixture)
             chain.add_difference(x, mixture, 1.0, work.mu, first == last == 0)
     assert work.mu.extent[2] <= work.mu.cells.size
 
@@ -154,7 +154,7 @@ def test_unknown_searches_are_refused(name, keep, message):
     ],
 )
 def test_prices_that_make_no_sense_are_refused(table, message):
-    assert message in Weighted(table).fault()
+    assert message in Weighted(table).parameter_error()
 
 
 @pytest.mark.parametrize("loss", [Perceptron(), SAPO(n=1), SAPO(n=3), NBestMIRA(n=2)], ids=str)
@@ -170,4 +170,4 @@ def test_a_prediction_that_wins_by_rounding_still_wins(loss):
     assert loss.subgradient(chain, x, work) == 1
     chain.argmax(x, work.theta, work.y)
     assert work.y.tolist() == [0, 0]
-    assert work.gap[0] == 0.0
+    assert work.gold_margin[0] == 0.0

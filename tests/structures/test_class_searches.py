@@ -7,6 +7,8 @@ import pytest
 from chain_oracle import Sums
 from reference import exact_weights, random_problem
 
+from hopefear.averaging.last import Last
+from hopefear.averaging.voted import Voted
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.core.workspace import Example, Plain
@@ -20,8 +22,6 @@ from hopefear.losses.perceptron import Perceptron
 from hopefear.losses.risk import Risk
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.swvp import SWVP
-from hopefear.readouts.last import Last
-from hopefear.readouts.voted import Voted
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.testing import World
@@ -61,7 +61,7 @@ class Asked:
         self.structure.score(x, Plain(w), self.work.theta)
         forced = self.loss.subgradient(self.structure, x, self.work) > 0
         g = self.direction(x) if forced else np.zeros(w.size)
-        return forced, float(self.work.loss[0]), float(self.work.gap[0]), g
+        return forced, float(self.work.loss[0]), float(self.work.gold_margin[0]), g
 
 
 def test_the_log_loss_of_two_classes_is_the_logistic_loss():

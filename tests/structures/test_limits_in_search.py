@@ -92,7 +92,7 @@ def test_the_first_of_the_feared_is_the_fear():
     for i in range(5):
         x = Example(data.rows, i)
         chain.score(x, Plain(weights), work.theta)
-        chain.seek(x, work.theta, Hamming(), 1.0, work.y)
+        chain.cost_augmented_argmax(x, work.theta, Hamming(), 1.0, work.y)
         T = int(data.rows.starts[i + 1] - data.rows.starts[i])
         assert chain.k_best(x, work.theta, Hamming(), 0.0, work.outputs) >= 1
         np.testing.assert_array_equal(work.outputs[0, :T], work.y[:T])
@@ -111,5 +111,7 @@ def test_gold_without_a_rival_has_no_margin_to_win(order):
             x = Example(rows, 0)
             chain.score(x, Plain(np.zeros(n_weights(chain))), work.theta)
             loss.subgradient(chain, x, work)
-            assert work.gap[0] > 0.0 and work.loss[0] == pytest.approx(0.0), type(loss).__name__
+            assert work.gold_margin[0] > 0.0 and work.loss[0] == pytest.approx(0.0), type(
+                loss
+            ).__name__
         assert chain.margin(x, work.theta, work.y, True) == UNRIVALLED

@@ -13,15 +13,15 @@ from compiled_spread import same, write
 from list_oracle import ListWorld, rows_of, tiny_lists
 from reference import exact_weights, stepwise
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
+from hopefear.averaging.voted import Voted
 from hopefear.core.learner import Learner
 from hopefear.costs.regret import Regret
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.log import Log
 from hopefear.losses.nbest_mira import NBestMIRA
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
-from hopefear.readouts.voted import Voted
 from hopefear.rules.arow import AROW
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.core.workspace import Example, Plain
@@ -12,8 +14,6 @@ from hopefear.costs.hamming import Hamming
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.log import Log
 from hopefear.losses.swvp import SWVP
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
 from hopefear.rules.sgd import SGD
 from hopefear.structures.segments.segments import Segments
 from hopefear.testing import World, check_structure, outputs_of, tiny_rows
@@ -146,5 +146,5 @@ def test_costs_are_those_of_codes():
     rows = tiny_rows(structure)
     x, cost = Example(rows, 2), Hamming(0.5)
     gold = rows.labels[rows.starts[2] : rows.starts[3]].astype(np.int32)
-    assert structure.charge(x, cost, gold) == 0.0
-    assert structure.charge(x, cost, (gold + 1) % 3) == 0.5 * gold.size
+    assert structure.output_cost(x, cost, gold) == 0.0
+    assert structure.output_cost(x, cost, (gold + 1) % 3) == 0.5 * gold.size

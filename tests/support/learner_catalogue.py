@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
+from hopefear.averaging.voted import Voted
 from hopefear.costs.hamming import Hamming
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
@@ -20,9 +23,6 @@ from hopefear.losses.sapo import SAPO
 from hopefear.losses.squared_hinge import SquaredHinge
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.weighted_log import WeightedLog
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
-from hopefear.readouts.voted import Voted
 from hopefear.rules.adagrad import AdaGrad
 from hopefear.rules.adagrad_rda import AdaGradRDA
 from hopefear.rules.arow import AROW
@@ -98,7 +98,7 @@ RULES = {
     "arow": AROW(r=0.5),
 }
 
-READOUTS = [Last(), Averaged(), Averaged(on_last_support=True), Voted(), Observed(Averaged())]
+AVERAGINGS = [Last(), Averaged(), Averaged(on_last_support=True), Voted(), Observed(Averaged())]
 
 # Odd numbers: weights then never meet a penalty or each other exactly, where rounding would decide.
 STRUCTURES = [Binary(12, bias=0.6180339887), Multiclass(12, 3)]

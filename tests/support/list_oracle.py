@@ -89,7 +89,7 @@ class Asked:
             self.structure.scatter(x, work.mu, row)
         assert row.times.max(initial=0) <= 1
         assert not work.mu.local.any()
-        return forced, float(work.loss[0]), float(work.gap[0]), row.g
+        return forced, float(work.loss[0]), float(work.gold_margin[0]), row.g
 
     def weights(self, seed=2, scale=1.0):
         rng = np.random.default_rng(seed)

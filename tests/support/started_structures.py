@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import Weights, n_weights
+from hopefear.core.interfaces import WeightView, n_weights
 from hopefear.structures.segments.segments import Segments
 from hopefear.structures.tree.tree import Tree
 from hopefear.testing import outputs_of
@@ -23,7 +23,7 @@ def start(j):
     return (j * GOLDEN) % 1.0 - 0.5
 
 
-@component(Weights)
+@component(WeightView)
 class FromStart(NamedTuple):
     """Weights that are added to those of the start."""
 

@@ -26,7 +26,8 @@ from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
 from hopefear.errors import HopefearError
 from hopefear.tasks import recipes_of
-from hopefear.tasks.classify.estimator import Classifier, split_classes
+from hopefear.tasks.classify.estimator import Classifier
+from hopefear.tasks.classify.prepare import split_classes
 from hopefear.training.passes import Passes, content_order
 
 # The tutorial has a test of its own.

@@ -6,17 +6,17 @@ import random
 
 import numpy as np
 import pytest
+from classes import train
 
 from hopefear import storage
 from hopefear.data.generators import sparse_linear
 from hopefear.data.text import read_text
 from hopefear.errors import HopefearError, ModelError
 from hopefear.tasks.classify.model import Model
-from hopefear.tasks.classify.task import train
 
 pytestmark = pytest.mark.interpreted
 
-READOUTS = ["last", "averaged", "voted"]
+AVERAGINGS = ["last", "averaged", "voted"]
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,12 @@ def models(problems):
     return {
         (name, readout): train(data, "vrda", {"readout": readout}, epochs=2).model
         for name, data in problems.items()
-        for readout in READOUTS
+        for readout in AVERAGINGS
     }
 
 
 @pytest.mark.parametrize("name", ["two", "three", "text"])
-@pytest.mark.parametrize("readout", READOUTS)
+@pytest.mark.parametrize("readout", AVERAGINGS)
 def test_a_round_trip_changes_neither_bytes_nor_decisions(models, problems, name, readout):
     model = models[name, readout]
     again = Model.from_bytes(model.to_bytes())

@@ -29,8 +29,8 @@ def test_examples_fit_a_classifier(tmp_path: Path) -> None:
         "a\tx y\nb\tz\n",
     ):
         X, y, names = hopefear.read(saved(tmp_path, text))
-        assert X.shape[0] == len(y) == 2
-        assert names is None or len(names) == X.shape[1]
+        assert (X.shape[0] if hasattr(X, "shape") else len(X)) == len(y) == 2
+        assert names is None or {*names} == {name for row in X for name in row}
         assert hopefear.Classifier("perceptron").fit(X, y).predict(X).tolist() == y.tolist()
 
 
@@ -133,7 +133,7 @@ def test_json_lines_of_tokens(tmp_path: Path) -> None:
     for form in ("auto", "json"):
         assert hopefear.read(saved(tmp_path, text), form).y.tolist() == ["x", "y"]
     both = '{"text": "He runs", "tokens": ["He", "runs"], "label": "x"}\n'
-    assert hopefear.read(saved(tmp_path, both + both.replace('"x"', '"y"'))).X.shape[0] == 2
+    assert hopefear.read(saved(tmp_path, both + both.replace('"x"', '"y"'))).X == ["He runs"] * 2
 
 
 def test_lists_fit_a_reranker(tmp_path: Path) -> None:

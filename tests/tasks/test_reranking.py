@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from places import DATA as CORPORA
 
+from hopefear.averaging.voted import Voted
 from hopefear.core.learner import Learner
 from hopefear.data.generators import candidate_lists
 from hopefear.data.lists.candidates import CandidateLists, NamedEntries
@@ -16,7 +17,6 @@ from hopefear.data.lists.dataset import ListDataset, ListRows, encoded, idle_lis
 from hopefear.errors import CombinationError, HopefearError, InputError
 from hopefear.losses.hinge import Hinge
 from hopefear.metrics.lists import metric_named
-from hopefear.readouts.voted import Voted
 from hopefear.recipes.scales import mean_distances, mean_regret
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD

@@ -9,6 +9,8 @@ import pytest
 from chain_oracle import corpus
 
 from hopefear import storage
+from hopefear.averaging.last import Last
+from hopefear.averaging.voted import Voted
 from hopefear.core.learner import Learner
 from hopefear.costs.weighted import Weighted
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
@@ -20,8 +22,6 @@ from hopefear.losses.ramp import Ramp
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.swvp import SWVP
-from hopefear.readouts.last import Last
-from hopefear.readouts.voted import Voted
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.tasks.tag.estimator import Tagger

@@ -9,11 +9,11 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
+from classes import train
 
 from hopefear import storage
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import HopefearError, ModelError, NewerFormatError
-from hopefear.tasks.classify.task import train
 from hopefear.training.batch import Batch
 from hopefear.training.checkpoints import (
     Checkpoints,

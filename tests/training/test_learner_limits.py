@@ -7,12 +7,12 @@ import math
 
 import pytest
 
+from hopefear.averaging.averaged import Averaged
 from hopefear.core.learner import Learner, check_part, parameters_by_part
 from hopefear.costs.regret import Regret
 from hopefear.errors import HopefearError
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hope_fear import HopeFear
-from hopefear.readouts.averaged import Averaged
 from hopefear.recipes import CHAIN_RECIPES, LIST_RECIPES, RECIPES
 from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA

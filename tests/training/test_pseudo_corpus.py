@@ -28,7 +28,7 @@ def one_pass(pricing, rows, order, points, longest):
         i = order[n]
         size = rows.starts[i + 1] - rows.starts[i]
         theta[:size] = points[rows.starts[i] : rows.starts[i + 1]]
-        pricing.refresh(Example(rows, i), theta)
+        pricing.update_costs(Example(rows, i), theta)
 
 
 def writable(rows):

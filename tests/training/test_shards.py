@@ -6,16 +6,17 @@ import pickle
 
 import numpy as np
 import pytest
+from classes import train
 from learner_catalogue import RULES, natural_loss
 from sklearn.base import clone
 
 from hopefear import Classifier
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
 from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.hinge import Hinge
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
 from hopefear.rules.adagrad_rda import AdaGradRDA
 from hopefear.rules.arow import AROW
 from hopefear.rules.confidence import ConfidenceWeighted
@@ -23,7 +24,6 @@ from hopefear.rules.fobos import FOBOS
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
-from hopefear.tasks.classify.task import train
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
@@ -45,9 +45,9 @@ def walked(rule, state, steps, t=0, a=None):
     """The state after these directions, and its ticks."""
     for g in steps:
         t += 1
-        stride = a if a is not None else rule.stride(None, None, None, state, 0.0, 0.0, 1.0)
+        stride = a if a is not None else rule.step_size(None, None, None, state, 0.0, 0.0, 1.0)
         for j in np.flatnonzero(g):
-            rule.move(state, j, g[j], *stride)
+            rule.update(state, j, g[j], *stride)
         rule.tick(state, t)
     return state, t
 
@@ -71,7 +71,7 @@ def merged(rule, base, ends, shares, before):
 
 
 def weights(rule, state):
-    reading = rule.reading(state)
+    reading = rule.weight_view(state)
     return np.array([reading.at(j) for j in range(SIZE)])
 
 
@@ -96,7 +96,7 @@ def test_gaussians_multiply(rule):
             v = state.variance[j] * g * g
             b = 1.0 / (v + rule.r) if isinstance(rule, AROW) else 0.6
             gain = b if isinstance(rule, AROW) else b / (1.0 + b * v)
-            rule.move(state, j, g, gain * (y - g * state.w[j]), b)
+            rule.update(state, j, g, gain * (y - g * state.w[j]), b)
         return state
 
     dice = np.random.default_rng(1)
@@ -344,7 +344,7 @@ def test_clocks_that_start_again_in_some_shards_change_no_units(monkeypatch):
         return trainer.weights()
 
     again = weights("mean"), weights("mean-of-updated")
-    monkeypatch.setattr("hopefear.rules.sgd.WORN", 1e-300)
+    monkeypatch.setattr("hopefear.rules.sgd.MIN_SCALE", 1e-300)
     never = weights("mean"), weights("mean-of-updated")
     np.testing.assert_allclose(again[0], never[0], atol=1e-5)
     assert np.abs(again[1]).max() < 2.0 * np.abs(never[1]).max()  # 200 times, if units were mixed

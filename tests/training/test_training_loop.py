@@ -6,20 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from classes import train
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last, Nothing
 from hopefear.core.component import component
-from hopefear.core.interfaces import Readout
+from hopefear.core.interfaces import Averaging
 from hopefear.core.learner import Learner
 from hopefear.data.generators import candidate_lists, sparse_linear
 from hopefear.errors import HopefearError
 from hopefear.losses.hinge import Hinge
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last, Nothing
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.base import train as train_task
-from hopefear.tasks.classify.task import train
 from hopefear.tasks.rerank.prepare import dataset as lists_dataset
 from hopefear.tasks.rerank.task import Reranking
 from hopefear.training.batch import Batch
@@ -36,7 +36,7 @@ DATA = sparse_linear(60, 20, per_row=(3, 6), true_weights=8, seed=2).dataset()
 LEARNER = Learner(Hinge(), SGD(rate=0.5), Last())
 
 
-@component(Readout)
+@component(Averaging)
 class Halved(NamedTuple):
     """A readout that no other file knows."""
 

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from tuning_plain import mira, small_lists
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
+from hopefear.averaging.voted import Voted
 from hopefear.core.learner import Learner
 from hopefear.costs.regret import Regret
 from hopefear.data.lists.dataset import cheapest
@@ -16,9 +19,6 @@ from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.perceptron import Perceptron
 from hopefear.metrics.lists import metric_named
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
-from hopefear.readouts.voted import Voted
 from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.sgd import SGD
 from hopefear.training.online import OnlineTrainer

@@ -336,7 +336,7 @@ def violations(trainer: OnlineTrainer) -> np.ndarray:
     """What the loss of SWVP wrote down about its updates: ``losses.swvp.Violations``."""
     work = trainer._work
     assert work is not None
-    counts: np.ndarray = work.pad.counts.copy()
+    counts: np.ndarray = work.scratch.counts.copy()
     return counts
 
 

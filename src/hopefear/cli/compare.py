@@ -426,7 +426,7 @@ class Study:
         if cluster is not None:
             movable = [view._replace(prepared=view.prepared.alone()) for view in views]
             cores = {"n_jobs": cluster.cores}
-            items = [(k, order._replace(parameters=order.parameters | cores)) for k, order in items]
+            items = [(k, one._replace(parameters={**one.parameters, **cores})) for k, one in items]
             runs = list(cluster.map(run_elsewhere, movable, items, tell))
         n = len(seeds)
         self.results += [Result(runs[k : k + n]) for k in range(0, len(runs), n)]

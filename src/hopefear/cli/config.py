@@ -181,6 +181,7 @@ _UNTOLD |= {"quiet", "debug", "train", "learner", "param", "epochs", "seed", "he
 _UNTOLD |= {
     "cache",
     "cluster",
+    "stream",
     "save_every",
     "save_seconds",
     "bounds",

@@ -74,7 +74,7 @@ def _chosen(task: str, args: argparse.Namespace) -> list[Any]:
 def facts(recipe: Any) -> dict[str, Any]:
     """Everything there is to say about a recipe."""
     from hopefear.core.learner import part_name
-    from hopefear.recipes import LOSSES, READOUTS, RULES
+    from hopefear.recipes import AVERAGINGS, LOSSES, RULES
 
     if hasattr(recipe, "tuner"):
         return _tuner_facts(recipe)
@@ -83,7 +83,7 @@ def facts(recipe: Any) -> dict[str, Any]:
     effects = {
         "loss": f"Part: what a mistake costs. One of {', '.join(LOSSES)}.",
         "rule": f"Part: how weights move. One of {', '.join(RULES)}.",
-        "readout": f"Part: what is kept of all weights there were. One of {', '.join(READOUTS)}.",
+        "readout": f"Part: what is kept of all weights there were. One of {', '.join(AVERAGINGS)}.",
         "on": "Which examples move the weights: every, or mistakes only.",
         "lam": "Strength of the penalty over a whole pass, whatever the size of the data; larger "
         "keeps weights smaller.",
@@ -204,11 +204,11 @@ def formula_of(part: type) -> str:
 
 
 def _parts() -> dict[str, dict[str, str]]:
-    from hopefear.recipes import LOSSES, READOUTS, RULES
+    from hopefear.recipes import AVERAGINGS, LOSSES, RULES
 
     return {
         kind: {name: (inspect.getdoc(part) or "").split("\n")[0] for name, part in table.items()}
-        for kind, table in (("losses", LOSSES), ("rules", RULES), ("readouts", READOUTS))
+        for kind, table in (("losses", LOSSES), ("rules", RULES), ("readouts", AVERAGINGS))
     }
 
 

@@ -1,36 +1,38 @@
-"""The one page of theory: what the parts of a learner are and where they meet.
+"""Interfaces of costs, losses, update rules, averaging and structures, and the theory they share.
 
-Outputs decompose into *parts*; for example ``x`` the features form a sparse matrix F, parts x
+Outputs decompose into *parts*; for an example ``x`` the features form a sparse matrix F, parts x
 features.
 
-    theta = F w        scores of the parts                      Structure.score
-    mu                 signed weights on parts: hope minus fear  Loss.subgradient
-    g = F' mu          direction, one coordinate at a time       Structure.scatter
-    w moves            how far, and how each coordinate goes     Rule.stride, Rule.move
-    what is kept       last weights, their average, or votes     Readout
+    theta = F w       scores of the parts                           Structure.score
+    mu                gradient with respect to the scores, negated:
+                      hope minus fear                               Loss.subgradient
+    g = F' mu         the same with respect to the weights, sparse  Structure.scatter
+    w update          step size, and how each weight changes        UpdateRule.step_size, .update
+    what is kept      last weights, their average, or votes         Averaging
 
-**Every rule is a line under a clock.** Whatever a rule remembers, between two touches the weight of
-coordinate j at tick k is
+**Every weight is lazy.** Whatever a rule remembers, between two updates weight j at tick k is
 
     w_j(k) = r_j * scale_k * shrink(m_j, f_j * drop_k),    shrink(m, d) = sign(m) max(0, |m| - d)
 
-with constants (m_j, r_j, f_j) that change only when j is touched, and two sequences shared by all
-coordinates: ``scale_k`` and a non-decreasing ``drop_k``. Additive rules have scale 1 and drop 0;
-dual averaging has scale 1/(l2 k + sqrt(k)/rate) and drop l1 k; a lazily truncated or shrunk rule
-stores m = w + drop when it is touched. So reading a weight costs one coordinate, never a pass
-over all, and the sum of a coordinate over any stretch of ticks is  r_j (m_j A - sign(m_j) f_j B)
-with the prefix sums A of scale and B of scale * drop, cut where drop reaches |m_j|/f_j: averages
-are exact for every rule (see ``averages.py``).
+with coefficients (m_j, r_j, f_j) that change only when j is updated, and a schedule that all
+weights share, the *clock*: ``scale_k`` and a non-decreasing ``drop_k``. Additive rules have scale 1
+and drop 0; dual averaging has scale 1/(l2 k + sqrt(k)/rate) and drop l1 k; a lazily truncated or
+shrunk rule stores m = w + drop when it updates. So reading a weight costs one entry, never a sweep
+over all, and the sum of a weight over consecutive ticks is  r_j (m_j A - sign(m_j) f_j B)  with the
+prefix sums A of scale and B of scale * drop, cut where drop reaches |m_j|/f_j: averages are exact
+for every rule (see ``averages.py``).
 
 | symbol | meaning |
 |---|---|
 | x | an example: the dataset and a row number |
-| theta, mu | scores of parts; signed weights on parts |
-| j, g | a coordinate of w and its entry of the direction F' mu |
+| theta, mu | scores of parts; minus the gradient with respect to them |
+| j, g | a weight, and its entry of F' mu |
 | t, k | tick: how often the rule's clock has advanced (examples, or mistakes) |
 | z | margin: score of the hope minus score of the best rival |
-| m, r, f | the line of a coordinate, as above |
-| a, b | the two numbers a stride may choose (step, and what second-order rules need) |
+| m, r, f | coefficients of a lazy weight, as above |
+| a, b | the two numbers of a step (its size, and what second-order rules need) |
+
+``docs/glossary.md`` has the words, ``docs/extending.md`` which method is called when.
 """
 
 from __future__ import annotations
@@ -41,46 +43,49 @@ import numpy as np
 
 from hopefear.core.component import component, interface, python_only, required
 
-# What the entries of every ``state.clock`` are.
+# Entries of every ``state.clock``.
 SCALE, DROP, RATE = 0, 1, 2
-# A clock whose scale has fallen below this starts again: sums over ticks would lose later digits.
-WORN = 1e-6
+# A clock whose scale falls below this starts again: sums over ticks would lose later digits.
+MIN_SCALE = 1e-6
 # Margin of an example that has no rival: large enough to exert no force, and a number.
 UNRIVALLED = 1e30
 
 
 @interface
-class Weights:
-    """A reading of all weights at one tick."""
+class WeightView:
+    """All weights as they are at one tick."""
 
     @required
-    def at(self, j): ...
+    def at(self, j):
+        """Returns weight ``j``."""
 
-    def ask(self, j):
-        """Coordinate ``j`` comes up soon; changes nothing but time."""
+    def prefetch(self, j):
+        """Prefetches weight ``j``."""
 
 
 @interface
-class Row:
-    """Receives the entries of a direction, one coordinate at a time.
+class GradientSink:
+    """Receives the entries of a sparse gradient, one weight at a time.
 
-    Coordinates come unsigned: numba checks signed indices for "from the end" on every access.
+    Numbers of weights come unsigned: numba checks signed indices for "from the end" on every
+    access.
     """
 
     @required
-    def put(self, j, g): ...
+    def add_entry(self, j, g):
+        """Adds ``g`` to entry ``j``."""
 
-    def ask(self, j):
-        """Coordinate ``j`` comes up soon; changes nothing but time."""
+    def prefetch(self, j):
+        """Prefetches what belongs to weight ``j``."""
 
     def additive(self):
-        """Whether two puts of one coordinate may stand for one put of their sum."""
+        """Whether two entries of one weight may stand for one entry of their sum."""
         return True
 
 
-@component(Row)
+@component(GradientSink)
 class SquareSink(NamedTuple):
-    """Sums up weighted squares of entries."""
+    """Sums up the weighted squares of entries."""
 
     weights: Any
     total: np.ndarray  # float64[1]
@@ -88,63 +93,62 @@ class SquareSink(NamedTuple):
     def additive(self):
         return False
 
-    def put(self, j, g):
+    def add_entry(self, j, g):
         self.total[0] += self.weights.at(j) * np.float64(g) * np.float64(g)
 
 
 @interface
 class Cost:
-    """How bad it is to predict a label where another one is right.
+    """Cost of predicting a label where another one is right.
 
     Where outputs are candidates of a list, labels are what the two candidates cost.
     """
 
+    # Number of labels that it has costs for; 0 where any number will do.
+    n_labels = 0
+
     @python_only
-    def needs(self):
-        """What a structure must support for this cost: ``labels``, or the ``regret`` of lists."""
+    def requires(self):
+        """Returns what a structure must support for this cost: ``labels``, or ``regret``."""
         return ()
 
     @python_only
-    def fault(self):
-        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+    def parameter_error(self):
+        """Returns what is wrong with the parameters, beyond negative numbers; else nothing."""
         return ""
 
-    @python_only
-    def n_priced(self):
-        """How many labels it has prices for; None where any number will do."""
-
     @required
-    def price(self, gold, label):
-        """Cost of ``label`` at one position; 0 for the right one."""
+    def label_cost(self, gold, label):
+        """Returns the cost of ``label`` at one position; 0 for the right one."""
 
 
 @interface
-class Pricing:
-    """Says what the candidates of a list cost at the moment the list comes up."""
+class CostSource:
+    """Sets the costs of a list's candidates when the list is scored."""
 
     @required
-    def refresh(self, x, points):
-        """Set the costs of a list, and its oracle, given the scores of its candidates."""
+    def update_costs(self, x, points):
+        """Sets the costs of a list, and its oracle, given the scores of its candidates."""
 
 
 @interface
 class ArcFeatures:
-    """Says which features fire on the arcs of a tree, and on arcs with a word more.
+    """Features of the arcs of a tree, and of arcs with one word more.
 
     Words count from 1 in their sentence, 0 is the root. Features are numbers below ``plain``, or
-    below ``rows`` where relations share them; they are left in ``pad.keys``, and how many there are
-    is returned. One may come more than once.
+    below ``rows`` where relations share them; they are left in ``pad.keys``, and their number is
+    returned. A feature may come more than once.
     """
 
     @python_only
     @required
-    def room(self, data):
-        """A pad large enough for every part of ``data``."""
+    def new_buffer(self, data):
+        """Returns a pad large enough for every part of ``data``."""
 
     @python_only
     @required
-    def most_keys(self, data):
-        """At most how many features the parts of one word have, relations counted by twos."""
+    def max_keys(self, data):
+        """Returns the most features that the parts of one word have, those of relations twice."""
 
     @required
     def arc_keys(self, x, h, m, pad):
@@ -158,7 +162,7 @@ class ArcFeatures:
         """Features of m as the next child of h behind s, which is 0 where m is the nearest."""
         return 0
 
-    def last_keys(self, x, h, m, pad):
+    def outermost_child_keys(self, x, h, m, pad):
         """Features of m as the child of h that is farthest away on its side."""
         return 0
 
@@ -169,10 +173,10 @@ class ArcFeatures:
 
 @interface
 class Structure:
-    """An output space: two linear maps, an encoder and the searches it offers.
+    """An output space: scores and gradients of parts, and inference over outputs.
 
-    What ``theta``, ``mu`` and an output ``y`` look like is the structure's own affair: it makes the
-    workspace that losses and rules hand back to it.
+    A structure chooses the shapes of ``theta``, ``mu`` and an output ``y``: it makes the workspace
+    that losses and rules hand back to it.
     """
 
     # Number of labels that outputs are made of; 0 where costs are not of labels.
@@ -199,19 +203,12 @@ class Structure:
     def workspace(self, data, loss, dtype):
         """Returns a ``Workspace`` large enough for each example of ``data`` and for ``loss``."""
 
-    def prefetch(self, x, near):
-        """Prefetches what says where an example lies, which comes up later; if ``near``, itself."""
+    def prefetch_example(self, x, near):
+        """Prefetches the offsets of an example that comes later; if ``near``, the example."""
 
     @required
     def score(self, x, weights, theta):
-        """Fill ``theta`` with the scores of all parts."""
-
-    @required
-    def margin(self, x, theta, y, exact):
-        """Returns the score of gold minus that of its best rival, which is left in ``y``.
-
-        Where gold wins, any positive number will do unless ``exact``, and any output in ``y``.
-        """
+        """Fills ``theta`` with the scores of all parts, F w."""
 
     @required
     def add_difference(self, x, y, coef, mu, clear):
@@ -222,167 +219,176 @@ class Structure:
 
     @required
     def scatter(self, x, mu, row):
-        """Put every non-zero entry of F' mu into ``row``.
+        """Adds every non-zero entry of F' mu to ``row``.
 
-        A coordinate comes once, unless ``row.additive()``.
+        A weight comes once, unless ``row.additive()``.
         """
 
-    def norm(self, x, mu, weights):
-        """Returns the sum over weights of ``weights.at(j) * g[j]**2``."""
+    def weighted_squared_norm(self, x, mu, weights):
+        """Returns the sum of ``weights.at(j) * g[j]**2`` over the entries of g = F' mu."""
         squares = SquareSink(weights, np.zeros(1))
         self.scatter(x, mu, squares)
         return squares.total[0]
 
     @required
     def argmax(self, x, theta, y):
-        """Leave the best output in ``y``; ties go to the lowest class."""
+        """Leaves the best output in ``y``; ties go to the lowest class."""
 
-    # Inferences that some structures support (see ``INFERENCES``); a loss names those it needs.
+    @required
+    def margin(self, x, theta, y, exact):
+        """Returns the score of gold minus that of its best rival, which is left in ``y``.
 
-    def seek(self, x, theta, cost, sign, y):
-        """Leave in ``y`` the output of the highest score plus ``sign`` times cost.
+        Unless ``exact``, any positive number will do where gold wins, and any output in ``y``.
+        """
+
+    # Inferences that some structures support (see ``INFERENCES``); a loss names those it requires.
+
+    def is_gold(self, x, y):
+        """Returns whether ``y`` is the gold output."""
+        return False
+
+    def margin_over(self, x, theta, y):
+        """Returns the score of gold minus that of ``y``."""
+        return 0.0
+
+    def output_cost(self, x, cost, y):
+        """Returns the cost of the output ``y``."""
+        return 0.0
+
+    def cost_augmented_argmax(self, x, theta, cost, sign, y):
+        """Leaves in ``y`` the output of the highest score plus ``sign`` times cost.
 
         Fear has the sign 1, hope -1; infinity is for the highest cost. Returns (margin, cost).
         """
         return 0.0, 0.0
 
-    def charge(self, x, cost, y):
-        """Cost of the output ``y``."""
-        return 0.0
-
     def k_best(self, x, theta, cost, ratio, outputs):
-        """Leaves the outputs of the highest score plus cost in ``outputs``, one a row, best first.
+        """Leaves the outputs of the highest score plus cost in the rows of ``outputs``, best first.
 
-        A ``cost`` of None is none. Outputs over ``ratio`` times less probable than the best are
-        left out (0: none are). Returns how many there are.
+        A ``cost`` of None adds nothing. Outputs over ``ratio`` times less probable than the best
+        are left out (0: none are). Returns the number of outputs.
         """
         return 0
 
-    def right(self, x, y):
-        """Whether ``y`` is the gold output."""
-        return False
-
-    def lead(self, x, theta, y):
-        """Margin of the gold output over ``y``, whatever ``y`` is."""
-        return 0.0
-
     def gram_matrix(self, x, outputs, count, mu, products):
-        """Leaves in ``products`` the inner products of gold's differences from ``count`` outputs.
+        """Leaves the inner products of gold's differences from ``count`` outputs in ``products``.
 
-        Leaves ``mu`` as it comes.
+        ``mu`` is scratch space.
         """
 
     def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
-        """Sets ``mu`` to ``coef`` times (parts under Q minus parts under P).
+        """Sets ``mu`` to ``coef`` times (expected parts under Q minus expected parts under P).
 
         P is ``softmax(score)``. Q is ``softmax(fixed score - sharp * cost)``; where ``cost`` is
-        None, it is gold alone. Returns the divergence of Q from P, for gold -log P(gold), and
-        whether that alone says that gold wins.
+        None, it is gold alone. Returns the divergence of Q from P, which for gold is -log P(gold),
+        and whether that is small enough for gold to win.
         """
         return 0.0, False
 
-    def expect_cost(self, x, theta, cost, sharp, coef, mu):
-        """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned.
+    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
+        """Sets ``mu`` to ``-coef`` times the gradient of the expected cost, which is returned.
 
         Outputs have the probabilities ``softmax(sharp * score)``.
         """
         return 0.0
 
-    def places(self, x):
-        """Positions of the output, each with a label of its own."""
+    # Positions, for mixtures of gold and a prediction.
+
+    def n_positions(self, x):
+        """Returns the number of positions, each with a label of its own."""
         return 1
 
     def wrong_at(self, x, y, t):
-        """Whether ``y`` differs from gold at position ``t``."""
+        """Returns whether ``y`` differs from gold at position ``t``."""
         return True
 
-    def above(self, x, t):
-        """Position that gold hangs position ``t`` from; -1 for the root."""
+    def gold_head(self, x, t):
+        """Returns the position of the head of ``t`` in gold; -1 for the root."""
         return -1
 
-    def mix(self, x, y, taken, mixture):
-        """Leave in ``mixture`` the labels of ``y`` where ``taken``, else gold's."""
+    def mix_labels(self, x, y, taken, mixture):
+        """Leaves in ``mixture`` the labels of ``y`` where ``taken``, else those of gold."""
 
 
 @interface
 class Loss:
-    """Picks hope, fear and the force between them.
+    """Chooses hope and fear, and how hard they are pulled apart.
 
-    A loss of the margin alone writes ``value`` and ``slope``; the pair of candidates is then gold
-    against its best rival. Others write ``subgradient``.
+    A loss of the margin alone writes ``value`` and ``negative_derivative``: gold against its best
+    rival. Others write ``subgradient``.
     """
 
-    # Names of parameters that mean something at infinity.
+    # Names of parameters that may be infinite.
     may_be_infinite: tuple[str, ...] = ()
 
     @python_only
-    def fault(self):
-        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+    def parameter_error(self):
+        """Returns what is wrong with the parameters, beyond negative numbers; else nothing."""
         return ""
 
     @python_only
-    def needs(self):
-        """Names of the inferences that a structure must support for this loss."""
+    def requires(self):
+        """Returns the names of the inferences that a structure must support for this loss."""
         return ()
 
     @python_only
-    def depth(self):
-        """How many candidates it looks at."""
+    def n_outputs(self):
+        """Returns the number of outputs it looks at: rows of ``work.outputs``."""
         return 1
 
     @python_only
     def probabilistic(self):
-        """Whether it makes scores log probabilities of outputs, up to a constant."""
+        """Returns whether scores become log probabilities of outputs, up to a constant."""
         return False
 
     @python_only
-    def notes(self, places):
-        """Scratch space for outputs of so many positions."""
+    def new_scratch(self, places):
+        """Returns scratch space for outputs of up to ``places`` positions."""
         return 0
 
     def value(self, z):
-        """Loss at margin ``z``."""
+        """Returns the loss at margin ``z``."""
         return max(0.0, 1.0 - z)
 
-    def slope(self, z):
-        """Minus the derivative at ``z``: the force with which hope and fear are pulled apart."""
+    def negative_derivative(self, z):
+        """Returns minus the derivative at ``z``: how hard hope and fear are pulled apart."""
         return 1.0 if z < 1.0 else 0.0
 
-    def content(self):
-        """Whether there is no force at any positive margin, so that rivals need not be found."""
+    def is_mistake_driven(self):
+        """Returns whether the derivative is 0 at every positive margin, so that argmax will do."""
         return False
 
     def subgradient(self, structure, x, work):
-        """Fill ``work.mu``, ``work.loss`` and ``work.gap``; 0 where there is no force, else 1."""
-        z = structure.margin(x, work.theta, work.y, not self.content())
+        """Fills ``work.mu``, ``work.loss`` and ``work.gold_margin``; returns 0 where mu is zero."""
+        z = structure.margin(x, work.theta, work.y, not self.is_mistake_driven())
         importance = float(x.data.weights[x.i])
-        slope = importance * self.slope(z)
-        work.gap[0] = z
+        force = importance * self.negative_derivative(z)
+        work.gold_margin[0] = z
         work.loss[0] = importance * self.value(z)
-        if slope == 0.0:
+        if force == 0.0:
             return 0
-        structure.add_difference(x, work.y, slope, work.mu, True)
+        structure.add_difference(x, work.y, force, work.mu, True)
         return 1
 
 
 @interface
-class Rule:
-    """How far along a direction, and what each coordinate remembers."""
+class UpdateRule:
+    """How far a step goes, and how each weight changes."""
 
-    # Names of parameters that mean something at infinity: no limit, no auxiliary term.
+    # Names of parameters that may be infinite: no limit, no auxiliary term.
     may_be_infinite: tuple[str, ...] = ()
-    # States are sums over examples, so that those of parts of the data add up.
+    # States are sums over examples, so that states of parts of the data add up.
     is_sum_over_examples = False
 
     @python_only
-    def fault(self):
-        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+    def parameter_error(self):
+        """Returns what is wrong with the parameters, beyond negative numbers; else nothing."""
         return ""
 
     @python_only
-    def objection(self, loss, on):
-        """Why this rule cannot work with a loss, and what could; empty when it can."""
-        if on == "every" and loss.slope(1e12) > 0.0:
+    def incompatible_with(self, loss, on):
+        """Returns why this rule cannot work with a loss, and what could; empty when it can."""
+        if on == "every" and loss.negative_derivative(1e12) > 0.0:
             return (
                 "the loss has no minimum, so weights would move for ever; use Hinge, or "
                 "on='mistakes'"
@@ -391,7 +397,7 @@ class Rule:
 
     @python_only
     def why_all_zero(self, state, ticks):
-        """Why all weights may have become zero after so many ticks, and what to do about it."""
+        """Returns why all weights may be zero after ``ticks`` ticks, and what to do about it."""
         if getattr(self, "l1", 0.0) > 0.0:
             return f"l1={self.l1:g} is too large for this data: make it smaller"
         return (
@@ -401,13 +407,13 @@ class Rule:
     @python_only
     @required
     def init(self, n, dtype):
-        """State for ``n`` coordinates, all alike: arrays in a NamedTuple, with a float64 ``clock``.
+        """Returns the state of ``n`` weights, all alike: arrays in a NamedTuple.
 
-        The clock has 3 entries.
+        Its ``clock`` is float64[3]: ``SCALE``, ``DROP``, ``RATE``.
         """
 
-    # How the states of shards merge, which began a round with one state and then learned from
-    # different examples (see ``hopefear.training.shards``).
+    # Shards begin a round with one state, learn from different examples, and merge their states
+    # (see ``hopefear.training.shards``).
 
     @python_only
     def merged_clock(self, base, clocks, shares, t):
@@ -419,9 +425,9 @@ class Rule:
 
     @python_only
     def to_sums(self, state, clock):
-        """Returns float64 arrays, one entry a weight, that add up over shards; None: they do not.
+        """Returns ``state`` under ``clock`` as float64 arrays that add up over shards.
 
-        They say what ``state`` is where ``clock`` stands in for its own.
+        None where states do not merge.
         """
 
     @python_only
@@ -429,40 +435,40 @@ class Rule:
         """Returns the arrays of a state with this clock, in the order of its fields."""
 
     def additive(self):
-        """Whether two moves of one coordinate in one tick equal one move by their sum."""
+        """Returns whether two updates of a weight in one tick equal one update by their sum."""
         return True
 
     @required
-    def reading(self, state):
-        """A ``Weights`` reading of the present tick."""
+    def weight_view(self, state):
+        """Returns a ``WeightView`` of the present tick."""
 
     @required
-    def line(self, state, j):
-        """(m, r, f) of coordinate ``j``."""
+    def lazy_weight(self, state, j):
+        """Returns the coefficients (m, r, f) of weight ``j``."""
 
-    def stride(self, structure, x, mu, state, value, margin, importance):
-        """(a, b): chosen once for the whole direction, given the loss and the margin.
+    def step_size(self, structure, x, mu, state, value, margin, importance):
+        """Returns (a, b), chosen once for the whole gradient, given the loss and the margin.
 
-        ``value`` and ``mu`` carry the importance of the example already, ``margin`` does not.
+        ``value`` and ``mu`` are multiplied by the importance of the example, ``margin`` is not.
         """
         return 1.0, 0.0
 
     @required
-    def move(self, state, j, g, a, b):
-        """Move coordinate ``j`` along ``g``; it writes to no other."""
+    def update(self, state, j, g, a, b):
+        """Updates weight ``j`` by its entry ``g``, and no other weight."""
 
     def tick(self, state, t):
-        """Set the clock for the predictor made by ``t`` ticks."""
+        """Sets the clock for the weights after ``t`` ticks."""
 
-    def worn(self, state):
-        """Whether the clock's scale has become too small to divide by."""
+    def needs_rescaling(self, state):
+        """Returns whether the clock's scale has become too small to divide by."""
         return False
 
-    def rebase(self, state, j):
-        """Rewrite coordinate ``j`` for a clock of scale 1, on which drops are times the scale."""
+    def rescale(self, state, j):
+        """Rewrites weight ``j`` for a clock of scale 1, whose drop is multiplied by the scale."""
 
 
-# What structures may support beyond ``margin`` and ``argmax``:
+# Inferences that structures may support beyond ``margin`` and ``argmax``:
 # cost        cost-augmented search, and costs of outputs
 # labels      costs are sums over labels
 # regret      costs are differences of what candidates cost
@@ -491,7 +497,7 @@ def n_weights(structure: Any) -> int:
 
 
 def same_shapes(memory: Any, fresh: Any) -> bool:
-    """Whether all arrays have the shapes of those of a fresh memory, at any depth."""
+    """Returns whether all arrays have the shapes of those of a fresh memory, at any depth."""
     return all(
         same_shapes(one, other) if isinstance(one, tuple) else one.shape == other.shape
         for one, other in zip(memory, fresh, strict=True)
@@ -499,90 +505,90 @@ def same_shapes(memory: Any, fresh: Any) -> bool:
 
 
 @interface
-class Readout:
-    """What is remembered of all the weights there were.
+class Averaging:
+    """Which weights a learner returns, and what must be remembered for them.
 
-    Hooks that get a ``trainer`` may ask it for ``weights()`` now, the ``mean(account)`` of an
+    Methods that get a ``trainer`` may ask it for ``weights()`` now, the ``mean(account)`` of an
     ``Account``, and for a predictor of weights, ``linear``, or of votes, ``voted``.
     """
 
     # Scores keep their size, so that fixed numbers may be added to them.
     keeps_scale = True
-    # Every change of a weight is kept, so that no clock may start again.
+    # Every update is kept, so that no clock may start again.
     needs_history = False
 
     @python_only
-    def fault(self):
-        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+    def parameter_error(self):
+        """Returns what is wrong with the parameters, beyond negative numbers; else nothing."""
         return ""
 
     @python_only
-    def refusal(self, loss, structure):
-        """Returns why it cannot keep what a loss does on a structure; empty if it can."""
+    def incompatible_with(self, loss, structure):
+        """Returns why it cannot keep the updates of a loss on a structure; empty if it can."""
         return ""
 
     @python_only
     @required
     def init_memory(self, n, window):
-        """Memory for ``n`` coordinates; ``window`` ticks fit between two settlings."""
+        """Returns memory for ``n`` weights, and for ``window`` ticks between two flushes."""
 
     @python_only
-    def with_room(self, memory, ticks, entries):
-        """Returns the memory with space for more ticks and, in all, ``entries`` touches."""
+    def reserve(self, memory, ticks, entries):
+        """Returns the memory with space for more ticks and, in all, ``entries`` updates."""
         return memory
 
     @python_only
-    def trimmed(self, memory):
-        """The memory without space that is not used yet."""
+    def shrink_to_fit(self, memory):
+        """Returns the memory without unused space."""
         return memory
 
     @python_only
-    def sound(self, memory, fresh, n):
-        """Whether a memory from a file, of the types of a fresh one, is one of ``n`` coordinates.
+    def is_valid(self, memory, fresh, n):
+        """Returns whether a memory from a file, with the types of a fresh one, fits ``n`` weights.
 
-        Nothing in it is trusted: what is unsound would lead kernels out of its arrays.
+        Nothing in it is trusted: kernels would read and write beyond its arrays.
         """
         return same_shapes(memory, fresh)
 
     @python_only
-    def afresh(self, memory):
-        """Empty the books, once every coordinate has been settled."""
+    def reset_window(self, memory):
+        """Empties the window of ticks, once every weight has been flushed."""
 
     @python_only
     def accumulators(self, memory):
         """Returns what adds up over shards: accounts, the memory itself or fields of it.
 
-        None: what one learner remembers does not go together with what others do.
+        None where memories of several learners do not merge.
         """
 
     @python_only
     def average(self, memory, trainer):
-        """Mean of the weights after each example (float64), where it is kept."""
+        """Returns the mean of the weights after each example (float64), where it is kept."""
 
     @python_only
     def predictor(self, memory, trainer):
-        """What is made of all the weights there were."""
+        """Returns the predictor that training leaves."""
         return trainer.linear(trainer.weights())
 
-    def close(self, memory, clock):
-        """The predictor now ending gets its account closed, before coordinates move.
+    def end_tick(self, memory, clock):
+        """Adds the weights of the tick that ends to the sums, before they are updated.
 
-        Returns three numbers that hold for the whole update, so that touches need not look them up.
+        Returns three running totals that hold for the whole update.
         """
         return 0.0, 0.0, 0.0
 
-    def expect_touch(self, memory, j):
-        """Coordinate ``j`` comes up soon; changes nothing but time."""
+    def prefetch_memory(self, memory, j):
+        """Prefetches what is remembered of weight ``j``."""
 
-    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
-        """Coordinate ``j`` went from line 0 to line 1."""
+    def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
+        """Notes that weight ``j`` went from coefficients 0 to coefficients 1."""
 
-    def survive(self, memory):
-        """The present predictor has lived through one more example."""
+    def count_example(self, memory):
+        """Counts one more example for the present weights."""
 
-    def full(self, memory):
-        """Whether no further tick fits before the books are settled."""
+    def window_full(self, memory):
+        """Returns whether no further tick fits before weights are flushed."""
         return False
 
-    def settle(self, memory, j, m, r, f):
-        """Credit coordinate ``j`` with all closed ticks, so that the books can start afresh."""
+    def flush(self, memory, j, m, r, f):
+        """Adds the ended ticks of weight ``j`` to its sum, so that the window can be emptied."""

@@ -31,7 +31,7 @@ class Learner:
     --------
     >>> from hopefear.losses.hinge import Hinge
     >>> from hopefear.rules.rda import RDA
-    >>> from hopefear.readouts.averaged import Averaged
+    >>> from hopefear.averaging.averaged import Averaged
     >>> Learner(Hinge(), RDA(rate=2, l1=1e-5), Averaged(), on="mistakes").signature()
     'loss:hinge(asked=1)|rule:rda(rate=2,l1=1e-05,l2=0)|on:mistakes|readout:averaged|v:0.1.0'
     """
@@ -50,7 +50,7 @@ class Learner:
             raise CombinationError(f"on={self.on!r}: updates happen on 'every' or on 'mistakes'")
         for part in (self.loss, self.rule, self.readout):
             check_part(part)
-        if reason := self.rule.objection(self.loss, self.on):
+        if reason := self.rule.incompatible_with(self.loss, self.on):
             loss, rule = type(self.loss).__name__, type(self.rule).__name__
             raise CombinationError(f"{rule} and {loss}: {reason}")
 
@@ -72,7 +72,7 @@ def parameters_by_part(learner: Any) -> dict[str, dict[str, Any]]:
 
     >>> from hopefear.losses.ramp import Ramp
     >>> from hopefear.rules.sgd import SGD
-    >>> from hopefear.readouts.last import Last
+    >>> from hopefear.averaging.last import Last
     >>> found = parameters_by_part(Learner(Ramp(), SGD(rate=2), Last()))
     >>> found["loss"]["cost"], found["rule"]["rate"]
     ({'name': 'hamming', 'each': 1.0}, 2.0)
@@ -90,7 +90,7 @@ def _fields(part: Any) -> dict[str, Any]:
     """Parameters of a component by name; parts among them with theirs, arrays left out."""
     found: dict[str, Any] = {}
     for key, value in part._asdict().items():
-        if hasattr(value, "fault"):
+        if hasattr(value, "parameter_error"):
             found[key] = {"name": part_name(type(value)), **_fields(value)}
         elif hasattr(value, "spelled"):
             if text := value.spelled():
@@ -113,7 +113,7 @@ def check_part(part: Any) -> None:
     name = type(part).__name__
     endless: tuple[str, ...] = getattr(part, "may_be_infinite", ())
     for key, value in part._asdict().items():
-        if hasattr(value, "fault"):
+        if hasattr(value, "parameter_error"):
             check_part(value)
         if isinstance(value, float) and not value >= 0.0:
             raise CombinationError(f"{name}: {key} must not be negative or NaN, but is {value!r}")
@@ -121,20 +121,20 @@ def check_part(part: Any) -> None:
             raise CombinationError(f"{name}: {key} must be finite")
         if isinstance(value, int) and not -(2**31) <= value < 2**31:
             raise CombinationError(f"{name}: {key} must lie within 32 bits, but is {value}")
-    if fault := part.fault():
+    if fault := part.parameter_error():
         raise CombinationError(f"{name}: {fault}")
 
 
 def check_served(structure: Any, loss: Any) -> None:
     """Refuse a loss that asks for what a structure does not have."""
     shape = type(structure).__name__
-    priced = loss.cost.n_priced() if hasattr(loss, "cost") else None
-    if priced not in (None, structure.n_labels):
+    priced = loss.cost.n_labels if hasattr(loss, "cost") else 0
+    if priced not in (0, structure.n_labels):
         raise CombinationError(
             f"{type(loss).__name__} has prices for {priced} labels, the structure "
             f"{shape} has {structure.n_labels}; give a price for every pair"
         )
-    if missing := sorted(set(loss.needs()) - inferences_of(structure)):
+    if missing := sorted(set(loss.requires()) - inferences_of(structure)):
         reason = structure.why_unsupported(missing[-1])  # risk asks for more than expectation
         raise CombinationError(
             f"the loss {describe(loss)} needs {', '.join(missing)}, which {shape} does not offer: "
@@ -164,7 +164,7 @@ def named(cls: type, key: str, value: Any) -> Any:
     choices = getattr(cls, "choices", {}).get(key)
     if choices is not None:
         return choices[value]
-    return part_name(type(value)) if hasattr(value, "fault") else value
+    return part_name(type(value)) if hasattr(value, "parameter_error") else value
 
 
 def part_name(cls: type) -> str:
@@ -185,7 +185,7 @@ def is_plain(value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    if hasattr(value, "fault"):
+    if hasattr(value, "parameter_error"):
         return describe(value, defaults=False)
     if not is_plain(value):  # arrays: what they hold, in a few letters
         arrays = value if isinstance(value, tuple) else (value,)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, helper, prefetch
-from hopefear.core.interfaces import DROP, SCALE, Weights
+from hopefear.core.interfaces import DROP, SCALE, WeightView
 
 
 class Example(NamedTuple):
@@ -26,19 +26,19 @@ class Workspace(NamedTuple):
     y: np.ndarray  # an output
     outputs: np.ndarray  # like y, in rows: as many outputs as the loss looks at
     loss: np.ndarray  # float64[1]: loss of the present example
-    gap: np.ndarray  # float64[1]: its margin
-    pad: Any  # scratch space of the loss
+    gold_margin: np.ndarray  # float64[1]: its margin
+    scratch: Any  # scratch space of the loss
     max_nnz: int  # most weights that the gradient of one example has, k-best losses apart
 
 
 def new_workspace(theta: Any, mu: Any, y: np.ndarray, loss: Any, max_nnz: int) -> Workspace:
     """Returns a workspace for ``loss``; ``y`` is an output of the largest size."""
-    outputs = np.zeros((loss.depth(), y.size), y.dtype)
+    outputs = np.zeros((loss.n_outputs(), y.size), y.dtype)
     numbers = np.zeros(1), np.zeros(1)
-    return Workspace(theta, mu, y, outputs, *numbers, loss.notes(y.size), int(max_nnz))
+    return Workspace(theta, mu, y, outputs, *numbers, loss.new_scratch(y.size), int(max_nnz))
 
 
-@component(Weights)
+@component(WeightView)
 class Plain(NamedTuple):
     """Weights that are stored as they are."""
 
@@ -47,11 +47,11 @@ class Plain(NamedTuple):
     def at(self, j):
         return self.w[j]
 
-    def ask(self, j):
+    def prefetch(self, j):
         prefetch(self.w, j)
 
 
-@component(Weights)
+@component(WeightView)
 class Shrunk(NamedTuple):
     """``scale * shrink(m, drop)``."""
 
@@ -64,11 +64,11 @@ class Shrunk(NamedTuple):
         m = self.m[j]
         return self.scale * (m - min(max(m, -self.drop), self.drop))
 
-    def ask(self, j):
+    def prefetch(self, j):
         prefetch(self.m, j)
 
 
-@component(Weights)
+@component(WeightView)
 class Stretched(NamedTuple):
     """``rate / (eps + root) * shrink(m, drop)``: coordinates kept as (m, root) cells."""
 
@@ -83,7 +83,7 @@ class Stretched(NamedTuple):
         return rest * self.rate / (self.eps + self.cells[j, 1])
 
 
-@component(Weights)
+@component(WeightView)
 class Ones(NamedTuple):
     """All weights one: turns ``Structure.norm`` into the squared length."""
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import Pricing
+from hopefear.core.interfaces import CostSource
 
 
-@component(Pricing)
+@component(CostSource)
 class Given(NamedTuple):
     """Costs that never change."""
 
     unused: bool = False  # a component needs a field
 
-    def refresh(self, x, points):
+    def update_costs(self, x, points):
         return

@@ -19,11 +19,11 @@ class Hamming(NamedTuple):
 
     Examples
     --------
-    >>> Hamming().price(2, 2), Hamming().price(2, 1)
+    >>> Hamming().label_cost(2, 2), Hamming().label_cost(2, 1)
     (0.0, 1.0)
     """
 
     each: float = 1.0
 
-    def price(self, gold, label):
+    def label_cost(self, gold, label):
         return 0.0 if gold == label else self.each

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, helper
-from hopefear.core.interfaces import Pricing
+from hopefear.core.interfaces import CostSource
 
 HOPE, PREDICTION, ORACLE = 0, 1, 2
 ORDERS = 4
 LENGTH, REFERENCE = 2 * ORDERS, 2 * ORDERS + 1
 
 
-@component(Pricing)
+@component(CostSource)
 class PseudoCorpus(NamedTuple):
     """Costs of candidates by what they would make of the BLEU of a pseudo-corpus.
 
@@ -58,7 +58,7 @@ class PseudoCorpus(NamedTuple):
     enters: int = HOPE
     each: float = 1.0
 
-    def refresh(self, x, points):
+    def update_costs(self, x, points):
         costs, start = x.data.costs, x.data.starts[x.i]
         oracle, entering = 0, 0
         for c in range(x.data.starts[x.i + 1] - start):

@@ -21,14 +21,14 @@ class Regret(NamedTuple):
 
     Examples
     --------
-    >>> Regret(10.0).price(0.25, 0.5)
+    >>> Regret(10.0).label_cost(0.25, 0.5)
     2.5
     """
 
     each: float = 1.0
 
-    def needs(self):
+    def requires(self):
         return ("regret",)
 
-    def price(self, gold, label):
+    def label_cost(self, gold, label):
         return self.each * (label - gold)

@@ -21,16 +21,16 @@ class Weighted(NamedTuple):
 
     Examples
     --------
-    >>> Weighted(np.array([[0.0, 5.0], [1.0, 0.0]])).price(0, 1)
+    >>> Weighted(np.array([[0.0, 5.0], [1.0, 0.0]])).label_cost(0, 1)
     5.0
     """
 
     table: np.ndarray
 
-    def needs(self):
+    def requires(self):
         return ("labels",)
 
-    def fault(self):
+    def parameter_error(self):
         table = self.table
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
             return "the table of prices must be square"
@@ -38,8 +38,9 @@ class Weighted(NamedTuple):
             return "prices must be finite, not negative, and 0 for the right label"
         return ""
 
-    def n_priced(self):
+    @property
+    def n_labels(self):
         return len(self.table)
 
-    def price(self, gold, label):
+    def label_cost(self, gold, label):
         return float(self.table[gold, label])

@@ -32,6 +32,7 @@ from hopefear.data.text_formats import (
     json_columns,
     json_lines,
     json_wanted,
+    text_lines,
 )
 from hopefear.data.vowpal import iter_vowpal, read_vowpal
 from hopefear.errors import HopefearError
@@ -68,14 +69,17 @@ class Examples(NamedTuple):
         One of `FORMATS`.
     said : str
         What was recognised, for the user; empty for plain svmlight and text.
-    words : Words, optional
+    words : NumberedLabels, optional
         Labels of svmlight lines that are words.
+    delimiter : str
+        What stands between columns.
     """
 
     path: Source
     format: str
     message: str = ""
     words: NumberedLabels | None = None
+    delimiter: str = "\t"
 
     @property
     def kind(self) -> str:
@@ -170,6 +174,7 @@ def examples(
     require_labels: bool = True,
     on_error: str = "raise",
     report: ReadReport | None = None,
+    rows: list[bytes] | None = None,
 ) -> Examples:
     """Looks at a file of labelled examples and decides how to read it.
 
@@ -191,7 +196,10 @@ def examples(
     features : FeatureMap, optional
         Columns of a model; ``auto`` then takes a format that has such features.
     require_labels, on_error, report
-        As for :func:`hopefear.data.svmlight.read_svmlight`.
+        As for :func:`hopefear.data.svmlight.read_svmlight`. Where no labels are required there is
+        one more format, *text*: every line is a text as a whole.
+    rows : list, optional
+        Gets the bytes of every text that is read, as they are, and of a header before them.
 
     Examples
     --------
@@ -206,7 +214,7 @@ def examples(
     """
     report = ReadReport() if report is None else report
     columns = TextColumns(text_column or "", label_column) if text_column or label_column else None
-    texts = TextRecords(os.fspath(path), require_labels, on_error == "skip", report)
+    texts = TextRecords(os.fspath(path), require_labels, on_error == "skip", report, rows)
     check_on_error(on_error)
     file = _recognised(Source(path), format, columns, classes, features, texts)
     report.notes += [file.message] if file.message else []
@@ -222,7 +230,7 @@ def _recognised(
     texts: TextRecords,
 ) -> Examples:
     name = texts.name
-    if format not in ("auto", *FORMATS):
+    if format not in ("auto", *FORMATS, *(() if texts.require_labels else ("text",))):
         raise HopefearError(f"format must be auto, {', '.join(FORMATS)}, not {format!r}")
     if format == "auto" and requested is not None:
         format = "json" if _first(source).lstrip().startswith(b"{") else "csv"
@@ -250,6 +258,9 @@ def _recognised(
         return Examples(
             ConvertingReader(source, partial(fasttext_lines, texts=texts)), format, message
         )
+    if format == "text" or (format == "tsv" and texts.rows is not None):
+        rewrite = partial(text_lines, texts=texts, labelled=format == "tsv")
+        return Examples(ConvertingReader(source, rewrite), format)
     if format == "vw":
         return Examples(source, format, f"{name}: lines of Vowpal Wabbit")
     if format == "svmlight" and _wordy(source, classes):
@@ -264,7 +275,7 @@ def _csv(source: Source, texts: TextRecords, delimiter: str, columns: TextColumn
     between = {"\t": "tabs", ",": "commas", ";": "semicolons"}[delimiter]
     message = f"{texts.name}: a header and {between} between columns, {columns.description()}"
     rewrite = partial(csv_lines, texts=texts, delimiter=delimiter, columns=columns, quoted=quoted)
-    return Examples(ConvertingReader(source, rewrite), "csv", message)
+    return Examples(ConvertingReader(source, rewrite), "csv", message, delimiter=delimiter)
 
 
 def _first(source: Source) -> bytes:

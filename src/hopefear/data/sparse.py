@@ -343,11 +343,11 @@ class SparseDataset:
         --------
         >>> data = SparseDataset.from_dicts([{"size": 2, "kind": "a"}, {"kind": "b"}])
         >>> data.features.names(range(3)), data.to_csr().toarray().tolist()
-        (['kind=a', 'kind=b', 'size'], [[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]])
+        (['size', 'kind=a', 'kind=b'], [[2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
         """
         named = [named_values(row, f"X[{i}]") for i, row in enumerate(rows)]
         if features is None:
-            features = NamedFeatures(sorted({name for row in named for name in row}))
+            features = NamedFeatures(list(dict.fromkeys(name for row in named for name in row)))
         elif not isinstance(features, NamedFeatures):
             raise HopefearError(
                 "X has dicts, and the features of this model have no names; give rows or texts as "
@@ -461,6 +461,29 @@ class SparseDataset:
         ratios = [np.float32(ratio) / scale for ratio in _log_count_ratios(self)]
         return np.stack(ratios[1:] if len(ratios) == 2 else ratios, axis=1)
 
+    def reweighted(self, weights: np.ndarray) -> SparseDataset:
+        """The same rows with other weights."""
+        changed = self._with(self.rows._replace(weights=weights))
+        changed.cache = self.cache
+        return changed
+
+    def renamed(self, features: FeatureMap) -> SparseDataset:
+        """The same rows with other names for their columns."""
+        changed = SparseDataset(
+            self.rows, self.n_features, self.classes, features, self.source, self.digest
+        )
+        changed.cache = self.cache
+        return changed
+
+    def labelled(
+        self, labels: np.ndarray, classes: Sequence[str], weights: Any = None
+    ) -> SparseDataset:
+        """The same rows with labels, which are positions in classes, and maybe other weights."""
+        rows = self.rows._replace(labels=labels)
+        if weights is not None:
+            rows = rows._replace(weights=weights)
+        return SparseDataset(rows, self.n_features, classes, self.features, self.source)
+
     def take(self, rows: Any) -> SparseDataset:
         """The given rows, in the given order; a mask of booleans works too."""
         chosen = np.asarray(rows)
@@ -494,6 +517,24 @@ class SparseDataset:
 
     def _with(self, rows: SparseRows) -> SparseDataset:
         return SparseDataset(rows, self.n_features, self.classes, self.features, self.source)
+
+
+def row_sizes(rows: SparseRows) -> np.ndarray:
+    """Squared length and number of non-zero values of every row."""
+    sizes = np.empty((rows.labels.size, 2))
+    _measure_rows(rows.indptr, rows.values, sizes)
+    return sizes
+
+
+@kernel
+def _measure_rows(indptr, values, out):
+    for i in range(out.shape[0]):
+        square, count = 0.0, 0
+        for p in range(indptr[i], indptr[i + 1]):
+            v = np.float64(values[p])
+            square += v * v
+            count += v != 0.0
+        out[i, 0], out[i, 1] = square, count
 
 
 def _inverse_frequencies(data: SparseDataset) -> np.ndarray:

@@ -109,12 +109,15 @@ class TextRecords(NamedTuple):
         Leave bad records out and count them instead of raising.
     report : ReadReport
         Where they are counted.
+    rows : list, optional
+        Gets the bytes of every record that is read, and of a header before them.
     """
 
     name: str
     require_labels: bool
     skip: bool
     report: ReadReport
+    rows: list[bytes] | None = None
 
     def line(self, number: int, label: str | None, text: str, columns: TextColumns) -> bytes:
         """``label<TAB>text``, without its newline."""
@@ -130,6 +133,12 @@ class TextRecords(NamedTuple):
             return f"{label or '?'}\t{text}".encode()  # where labels are not needed any will do
         except UnicodeEncodeError:
             raise InputError(self.name, number, "Unicode text", repr(text[:40])) from None
+
+    def keep(self, row: bytes, record: bytes) -> bytes:
+        """The row, having kept its record; an empty row has none."""
+        if row and self.rows is not None:
+            self.rows.append(record)
+        return row
 
     def refuse(self, error: InputError) -> None:
         if not self.skip:
@@ -205,25 +214,34 @@ def csv_lines(
 ) -> Iterator[bytes]:
     """Records of a CSV file behind its header, as lines of ``label<TAB>text``."""
     csv.field_size_limit(MAX_FIELD)
-    lines = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+    lines, read = io.TextIOWrapper(stream, "utf-8-sig", newline=""), list[str]()
+
+    def recorded() -> Iterator[str]:
+        for line in lines:
+            read.append(line)
+            yield line
+
     rules: dict[str, Any] = {"delimiter": delimiter, "strict": True}
     if not quoted:
         rules["quoting"] = csv.QUOTE_NONE
-    reader = csv.reader(lines, **rules)
+    reader = csv.reader(recorded() if texts.rows is not None else lines, **rules)
     names: list[str] = []
     last_line = 0
     try:
         for record in reader:
             first, last_line = last_line + 1, reader.line_num
             row = b""
+            whole = "".join(read).encode()
+            read.clear()
             if not names:
                 names = [name.strip() for name in record]
+                texts.keep(b"header", whole)
             elif record:
                 try:
                     row = _csv_row(record, names, first, texts, columns)
                 except InputError as error:
                     texts.refuse(error)
-            yield row + b"\n" * (last_line - first + 1)
+            yield texts.keep(row, whole) + b"\n" * (last_line - first + 1)
     except csv.Error as error:
         expected = "CSV, with quotes that are closed and doubled inside"
         raise InputError(texts.name, last_line + 1, expected, str(error)) from None
@@ -273,7 +291,7 @@ def json_lines(
                 row = _json_row(line, number, texts, columns)
             except InputError as error:
                 texts.refuse(error)
-        yield row + b"\n"
+        yield texts.keep(row, line) + b"\n"
 
 
 def json_wanted(name: str, line: bytes, requested: TextColumns | None) -> HopefearError:
@@ -329,7 +347,21 @@ def fasttext_lines(stream: io.BufferedReader, texts: TextRecords) -> Iterator[by
                 row = texts.line(number, label, _LABEL.sub("", text, count=1), columns)
             except InputError as error:
                 texts.refuse(error)
-        yield row + b"\n"
+        yield texts.keep(row, line) + b"\n"
+
+
+def text_lines(stream: io.BufferedReader, texts: TextRecords, labelled: bool) -> Iterator[bytes]:
+    """Rewrites lines that are texts, or labels and texts, as lines of ``label<TAB>text``."""
+    columns = TextColumns("text", None)
+    for number, line in enumerate(stream, 1):
+        row = b""
+        if line.strip():
+            try:
+                text = how_decoded(line.rstrip(b"\r\n"), number, texts)
+                row = text.encode() if labelled else texts.line(number, None, text, columns)
+            except InputError as error:
+                texts.refuse(error)
+        yield texts.keep(row, line) + b"\n"
 
 
 def how_decoded(text: bytes, number: int, texts: TextRecords) -> str:

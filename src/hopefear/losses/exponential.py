@@ -23,7 +23,7 @@ class Exponential(NamedTuple):
 
     Examples
     --------
-    >>> Exponential().value(0.0), Exponential().slope(0.0)
+    >>> Exponential().value(0.0), Exponential().negative_derivative(0.0)
     (1.0, 1.0)
     """
 
@@ -33,5 +33,5 @@ class Exponential(NamedTuple):
         capped = max(z, -self.limit)
         return math.exp(-capped) * (1.0 + capped - z)
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return math.exp(-max(z, -self.limit))

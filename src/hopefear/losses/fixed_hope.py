@@ -28,26 +28,29 @@ class FixedHope(NamedTuple):
 
     Examples
     --------
-    >>> FixedHope(Hamming(0.5)).needs()
+    >>> FixedHope(Hamming(0.5)).requires()
     ('cost',)
     """
 
     cost: Any = Hamming()
     hopes: np.ndarray = _NONE
 
-    def needs(self):
-        return ("cost", *self.cost.needs())
+    def requires(self):
+        return ("cost", *self.cost.requires())
 
-    def depth(self):
+    def n_outputs(self):
         return 2
 
     def subgradient(self, structure, x, work):
         importance, hope = np.float64(x.data.weights[x.i]), self.hopes[x.i]
-        z, price = structure.seek(x, work.theta, self.cost, 1.0, work.y)
-        up, better = structure.lead(x, work.theta, hope), structure.charge(x, self.cost, hope)
+        z, price = structure.cost_augmented_argmax(x, work.theta, self.cost, 1.0, work.y)
+        up, better = (
+            structure.margin_over(x, work.theta, hope),
+            structure.output_cost(x, self.cost, hope),
+        )
         work.loss[0] = importance * max(0.0, price - z + better + up)
         structure.add_difference(x, work.y, importance, work.mu, True)
         structure.add_difference(x, hope, -importance, work.mu, False)
-        work.gap[0] = structure.margin(x, work.theta, work.y, False)
+        work.gold_margin[0] = structure.margin(x, work.theta, work.y, False)
         # A hope that is feared most of all has a cost, though no direction leads away from it.
         return 1 if importance > 0.0 else 0

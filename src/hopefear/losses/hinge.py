@@ -21,7 +21,7 @@ class Hinge(NamedTuple):
 
     Examples
     --------
-    >>> Hinge().value(0.25), Hinge().slope(0.25), Hinge().slope(1.0)
+    >>> Hinge().value(0.25), Hinge().negative_derivative(0.25), Hinge().negative_derivative(1.0)
     (0.75, 1.0, 0.0)
     """
 
@@ -30,5 +30,5 @@ class Hinge(NamedTuple):
     def value(self, z):
         return max(0.0, self.asked - z)
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return 1.0 if z < self.asked else 0.0

@@ -41,37 +41,37 @@ class HopeFear(NamedTuple):
     toward: int = HOPE
     away: int = FEAR
 
-    def fault(self):
+    def parameter_error(self):
         known = self.toward in (HOPE, ORACLE) and self.away in (FEAR, PREDICTION, WORST)
         return "" if known else "toward is hope or oracle, away is fear, prediction or worst"
 
-    def needs(self):
+    def requires(self):
         searches = ("cost", "worst") if self.away == WORST else ("cost",)
-        return (*searches, *self.cost.needs())
+        return (*searches, *self.cost.requires())
 
-    def depth(self):
+    def n_outputs(self):
         return 2
 
-    def notes(self, places):
+    def new_scratch(self, places):
         return np.zeros(places, np.int32)
 
     def subgradient(self, structure, x, work):
-        importance, hoped, theta = np.float64(x.data.weights[x.i]), work.pad, work.theta
+        importance, hoped, theta = np.float64(x.data.weights[x.i]), work.scratch, work.theta
         up, better = 0.0, 0.0
         if self.toward == HOPE:
-            up, better = structure.seek(x, theta, self.cost, -1.0, hoped)
+            up, better = structure.cost_augmented_argmax(x, theta, self.cost, -1.0, hoped)
         if self.away != PREDICTION:
             sign = 1.0 if self.away == FEAR else math.inf
-            down, worse = structure.seek(x, theta, self.cost, sign, work.y)
+            down, worse = structure.cost_augmented_argmax(x, theta, self.cost, sign, work.y)
         else:
             structure.argmax(x, theta, work.y)
-            down = structure.lead(x, theta, work.y)
-            worse = structure.charge(x, self.cost, work.y)
+            down = structure.margin_over(x, theta, work.y)
+            worse = structure.output_cost(x, self.cost, work.y)
         work.loss[0] = importance * max(0.0, worse - better - (down - up))
         structure.add_difference(x, work.y, importance, work.mu, True)
         if self.toward == HOPE:
             structure.add_difference(x, hoped, -importance, work.mu, False)
-        work.gap[0] = structure.margin(x, theta, work.y, False)
+        work.gold_margin[0] = structure.margin(x, theta, work.y, False)
         return 1 if work.loss[0] > 0.0 else 0
 
 

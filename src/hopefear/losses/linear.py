@@ -24,17 +24,17 @@ class Linear(NamedTuple):
 
     Examples
     --------
-    >>> Linear().value(2.0), Linear().slope(2.0)
+    >>> Linear().value(2.0), Linear().negative_derivative(2.0)
     (-2.0, 1.0)
     """
 
     force: float = 1.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.force > 0.0 else "force must be above zero"
 
     def value(self, z):
         return -self.force * z
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return self.force

@@ -24,16 +24,16 @@ class Log(NamedTuple):
 
     Examples
     --------
-    >>> Log().needs()
+    >>> Log().requires()
     ('expectation',)
     """
 
     force: float = 1.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.force > 0.0 else "force must be above zero"
 
-    def needs(self):
+    def requires(self):
         return ("expectation",)
 
     def probabilistic(self):
@@ -43,7 +43,7 @@ class Log(NamedTuple):
         """Of two outputs."""
         return self.force * (max(0.0, -z) + math.log1p(math.exp(-abs(z))))
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return self.force * (0.5 - 0.5 * math.tanh(0.5 * z))
 
     def subgradient(self, structure, x, work):
@@ -51,9 +51,9 @@ class Log(NamedTuple):
         value, wins = structure.kl_and_gradient(x, work.theta, None, 1.0, coef, work.mu)
         work.loss[0] = coef * value
         if wins:
-            work.gap[0] = 1.0
+            work.gold_margin[0] = 1.0
         elif math.isfinite(value):
-            work.gap[0] = structure.margin(x, work.theta, work.y, False)
+            work.gold_margin[0] = structure.margin(x, work.theta, work.y, False)
         else:
-            work.gap[0] = value
+            work.gold_margin[0] = value
         return 1 if coef > 0.0 else 0

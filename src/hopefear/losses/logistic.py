@@ -24,19 +24,20 @@ class Logistic(NamedTuple):
 
     Examples
     --------
-    >>> Logistic(base=2).value(0.0), round(Logistic().value(0.0), 4), Logistic().slope(0.0)
+    >>> loss = Logistic()
+    >>> Logistic(base=2).value(0.0), round(loss.value(0.0), 4), loss.negative_derivative(0.0)
     (1.0, 0.6931, 0.5)
     """
 
     base: float = math.e
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.base > 1.0 else f"base must be above one, not {self.base:g}"
 
     def value(self, z):
         # Both branches of log(1 + exp(-z)) through one small exponential: exact for any margin.
         return (math.log1p(math.exp(-abs(z))) + max(-z, 0.0)) / math.log(self.base)
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         small = math.exp(-abs(z))
         return (small if z > 0.0 else 1.0) / ((1.0 + small) * math.log(self.base))

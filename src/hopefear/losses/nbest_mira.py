@@ -48,7 +48,7 @@ class NBestMIRA(NamedTuple):
 
     Examples
     --------
-    >>> NBestMIRA(n=10).depth()
+    >>> NBestMIRA(n=10).n_outputs()
     10
     """
 
@@ -60,42 +60,42 @@ class NBestMIRA(NamedTuple):
     augmented: bool = False
     rounds: int = 200
 
-    def fault(self):
+    def parameter_error(self):
         if self.n < 1 or self.rounds < 1:
             return "n and rounds must be at least 1"
         return "" if self.C > 0.0 else "C must be above zero"
 
-    def needs(self):
-        return ("cost", "nbest", *self.cost.needs())
+    def requires(self):
+        return ("cost", "nbest", *self.cost.requires())
 
-    def depth(self):
+    def n_outputs(self):
         return self.n
 
-    def notes(self, places):
+    def new_scratch(self, places):
         return Programme(np.zeros((self.n, self.n)), np.zeros(self.n), np.zeros(self.n))
 
     def subgradient(self, structure, x, work):
-        programme, importance = work.pad, np.float64(x.data.weights[x.i])
+        programme, importance = work.scratch, np.float64(x.data.weights[x.i])
         alpha, short, products = programme.alpha, programme.short, programme.products
         if self.augmented:
             count = structure.k_best(x, work.theta, self.cost, 0.0, work.outputs)
         else:
             count = structure.k_best(x, work.theta, None, 0.0, work.outputs)
         worst, wins = 0.0, False
-        work.gap[0] = -1.0
+        work.gold_margin[0] = -1.0
         for k in range(count):
             y = work.outputs[k]
-            z = structure.lead(x, work.theta, y)
-            price = structure.charge(x, self.cost, y)
+            z = structure.margin_over(x, work.theta, y)
+            price = structure.output_cost(x, self.cost, y)
             short[k] = (math.sqrt(price) if self.root else price) - z
             worst = max(worst, short[k])
             if k == 0:
-                wins = structure.right(x, y)
-                work.gap[0] = 1.0 if wins else (0.0 if z > 0.0 else z)
+                wins = structure.is_gold(x, y)
+                work.gold_margin[0] = 1.0 if wins else (0.0 if z > 0.0 else z)
             elif k == 1 and wins and z > 0.0:
-                work.gap[0] = z
+                work.gold_margin[0] = z
         if self.augmented and not wins:  # what is feared most need not be what is predicted
-            work.gap[0] = structure.margin(x, work.theta, work.y, False)
+            work.gold_margin[0] = structure.margin(x, work.theta, work.y, False)
         work.loss[0] = importance * worst
         if importance == 0.0 or (worst <= 0.0 and not self.sequential):
             return 0

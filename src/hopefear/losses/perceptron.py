@@ -22,20 +22,21 @@ class Perceptron(NamedTuple):
 
     Examples
     --------
-    >>> Perceptron().value(-0.5), Perceptron().slope(0.0), Perceptron().slope(0.1)
+    >>> loss = Perceptron()
+    >>> loss.value(-0.5), loss.negative_derivative(0.0), loss.negative_derivative(0.1)
     (0.5, 1.0, 0.0)
     """
 
     force: float = 1.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.force > 0.0 else "force must be above zero"
 
     def value(self, z):
         return self.force * max(0.0, -z)
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return self.force if z <= 0.0 else 0.0
 
-    def content(self):
+    def is_mistake_driven(self):
         return True

@@ -34,20 +34,20 @@ class PredictionHinge(NamedTuple):
     cost: Any = Hamming()
     root: bool = False
 
-    def needs(self):
-        return ("cost", *self.cost.needs())
+    def requires(self):
+        return ("cost", *self.cost.requires())
 
-    def content(self):
+    def is_mistake_driven(self):
         return True
 
     def subgradient(self, structure, x, work):
         importance = np.float64(x.data.weights[x.i])
         z = structure.margin(x, work.theta, work.y, False)
-        work.gap[0] = z
+        work.gold_margin[0] = z
         work.loss[0] = 0.0
         if z > 0.0 or importance == 0.0:
             return 0
-        price = structure.charge(x, self.cost, work.y)
+        price = structure.output_cost(x, self.cost, work.y)
         if self.root:
             price = math.sqrt(price)
         work.loss[0] = importance * (price - z)

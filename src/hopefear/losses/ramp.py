@@ -30,24 +30,24 @@ class Ramp(NamedTuple):
 
     cost: Any = Hamming()
 
-    def needs(self):
-        return ("cost", *self.cost.needs())
+    def requires(self):
+        return ("cost", *self.cost.requires())
 
-    def depth(self):
+    def n_outputs(self):
         return 2
 
-    def notes(self, places):
+    def new_scratch(self, places):
         return np.zeros(places, np.int32)
 
     def subgradient(self, structure, x, work):
-        importance, hoped = np.float64(x.data.weights[x.i]), work.pad
-        z, price = structure.seek(x, work.theta, self.cost, 1.0, work.y)
-        up, better = structure.seek(x, work.theta, self.cost, -1.0, hoped)
+        importance, hoped = np.float64(x.data.weights[x.i]), work.scratch
+        z, price = structure.cost_augmented_argmax(x, work.theta, self.cost, 1.0, work.y)
+        up, better = structure.cost_augmented_argmax(x, work.theta, self.cost, -1.0, hoped)
         work.loss[0] = importance * (price - z + better + up)
         structure.add_difference(x, work.y, importance, work.mu, True)
         structure.add_difference(x, hoped, -importance, work.mu, False)
         one = True  # the same output is hoped for and feared: there is nowhere to go
-        for t in range(structure.places(x)):
+        for t in range(structure.n_positions(x)):
             one = one and work.y[t] == hoped[t]
-        work.gap[0] = structure.margin(x, work.theta, work.y, False)
+        work.gold_margin[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if work.loss[0] > 0.0 and not one else 0

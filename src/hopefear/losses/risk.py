@@ -43,23 +43,25 @@ class Risk(NamedTuple):
     cost: Any = Regret()
     sharp: float = 1.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.sharp > 0.0 else "sharp must be above zero"
 
-    def needs(self):
-        return ("expectation", "risk", *self.cost.needs())
+    def requires(self):
+        return ("expectation", "risk", *self.cost.requires())
 
     def value(self, z):
         """Of two outputs, the rival costing 1."""
         return 0.5 - 0.5 * math.tanh(0.5 * self.sharp * z)
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         rival = self.value(z)
         return self.sharp * rival * (1.0 - rival)
 
     def subgradient(self, structure, x, work):
         importance = np.float64(x.data.weights[x.i])
-        risk = structure.expect_cost(x, work.theta, self.cost, self.sharp, importance, work.mu)
+        risk = structure.risk_and_gradient(
+            x, work.theta, self.cost, self.sharp, importance, work.mu
+        )
         work.loss[0] = importance * risk
-        work.gap[0] = structure.margin(x, work.theta, work.y, False)
+        work.gold_margin[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if importance > 0.0 else 0

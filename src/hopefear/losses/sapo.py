@@ -32,47 +32,49 @@ class SAPO(NamedTuple):
 
     Examples
     --------
-    >>> SAPO(n=10).depth()
+    >>> SAPO(n=10).n_outputs()
     10
     """
 
     n: int = 5
     ratio: float = 0.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.n >= 1 else "n must be at least 1"
 
-    def needs(self):
+    def requires(self):
         return ("nbest",)
 
-    def depth(self):
+    def n_outputs(self):
         return self.n
 
-    def notes(self, places):
+    def new_scratch(self, places):
         return np.zeros(self.n)
 
     def value(self, z):
         """Of two outputs."""
         return max(0.0, -z) if self.n == 1 else max(0.0, -z) + math.log1p(math.exp(-abs(z)))
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         if self.n == 1:
             return 1.0 if z <= 0.0 else 0.0
         return 0.5 - 0.5 * math.tanh(0.5 * z)
 
     def subgradient(self, structure, x, work):
-        share, importance = work.pad, np.float64(x.data.weights[x.i])
+        share, importance = work.scratch, np.float64(x.data.weights[x.i])
         count = structure.k_best(x, work.theta, None, self.ratio, work.outputs)
         if count == 0:  # a beam that found nothing allowed
-            work.gap[0], work.loss[0] = -1.0, 0.0
+            work.gold_margin[0], work.loss[0] = -1.0, 0.0
             return 0
         for k in range(count):
-            share[k] = -structure.lead(x, work.theta, work.outputs[k])
+            share[k] = -structure.margin_over(x, work.theta, work.outputs[k])
         first, total = share[0], 0.0
-        wins = structure.right(x, work.outputs[0])
-        work.gap[0] = 0.0 if first < 0.0 else -first  # but for rounding the first is the best
+        wins = structure.is_gold(x, work.outputs[0])
+        work.gold_margin[0] = (
+            0.0 if first < 0.0 else -first
+        )  # but for rounding the first is the best
         if wins:
-            work.gap[0] = -share[1] if count > 1 and share[1] < 0.0 else 1.0
+            work.gold_margin[0] = -share[1] if count > 1 and share[1] < 0.0 else 1.0
         for k in range(count):
             share[k] = math.exp(share[k] - first)
             total += share[k]

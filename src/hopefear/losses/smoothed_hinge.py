@@ -23,14 +23,15 @@ class SmoothedHinge(NamedTuple):
 
     Examples
     --------
-    >>> SmoothedHinge().value(0.5), SmoothedHinge().slope(0.5), SmoothedHinge().slope(-2.0)
+    >>> loss = SmoothedHinge()
+    >>> loss.value(0.5), loss.negative_derivative(0.5), loss.negative_derivative(-2.0)
     (0.125, 0.5, 1.0)
     """
 
     asked: float = 1.0
     width: float = 1.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.width > 0.0 else "width must be above zero; use Hinge for a corner"
 
     def value(self, z):
@@ -38,5 +39,5 @@ class SmoothedHinge(NamedTuple):
         bent = min(short, self.width)
         return bent * bent / (2.0 * self.width) + short - bent
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return min(1.0, max(0.0, self.asked - z) / self.width)

@@ -21,7 +21,7 @@ class SquaredHinge(NamedTuple):
 
     Examples
     --------
-    >>> SquaredHinge().value(-1.0), SquaredHinge().slope(-1.0)
+    >>> SquaredHinge().value(-1.0), SquaredHinge().negative_derivative(-1.0)
     (4.0, 4.0)
     """
 
@@ -30,5 +30,5 @@ class SquaredHinge(NamedTuple):
     def value(self, z):
         return max(0.0, self.asked - z) ** 2
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return 2.0 * max(0.0, self.asked - z)

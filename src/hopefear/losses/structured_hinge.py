@@ -30,21 +30,21 @@ class StructuredHinge(NamedTuple):
 
     cost: Any = Hamming()
 
-    def needs(self):
-        return ("cost", *self.cost.needs())
+    def requires(self):
+        return ("cost", *self.cost.requires())
 
     def subgradient(self, structure, x, work):
         importance = np.float64(x.data.weights[x.i])
-        z, price = structure.seek(x, work.theta, self.cost, 1.0, work.y)
-        work.gap[0] = z
+        z, price = structure.cost_augmented_argmax(x, work.theta, self.cost, 1.0, work.y)
+        work.gold_margin[0] = z
         work.loss[0] = importance * max(0.0, price - z)
-        if structure.right(x, work.y):
-            work.gap[0] = 1.0
+        if structure.is_gold(x, work.y):
+            work.gold_margin[0] = 1.0
             return 0
         if work.loss[0] <= 0.0 and price > 0.0:
-            work.gap[0] = 1.0
+            work.gold_margin[0] = 1.0
             return 0
         structure.add_difference(x, work.y, importance, work.mu, True)
         if z > 0.0:  # what is feared loses; what is predicted may still be wrong
-            work.gap[0] = structure.margin(x, work.theta, work.y, False)
+            work.gold_margin[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if importance > 0.0 else 0

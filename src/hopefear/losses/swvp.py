@@ -74,7 +74,7 @@ class Inference:
     """Finds the output whose mixtures with gold are looked at."""
 
     @python_only
-    def fault(self):
+    def parameter_error(self):
         """Why the parameters make no sense, or nothing."""
         return ""
 
@@ -104,11 +104,11 @@ class Search(NamedTuple):
         if structure.k_best(x, work.theta, None, 0.0, work.outputs[:1]) == 0:
             return 1.0, False
         path = work.outputs[0]
-        for t in range(structure.places(x)):
+        for t in range(structure.n_positions(x)):
             work.y[t] = path[t]
-        if structure.right(x, work.y):
+        if structure.is_gold(x, work.y):
             return 1.0, False
-        return structure.lead(x, work.theta, work.y), True
+        return structure.margin_over(x, work.theta, work.y), True
 
 
 @component(Loss)
@@ -173,7 +173,7 @@ class SWVP(NamedTuple):
     own: Any = Substructures(np.empty(0, np.int64), np.empty(0, np.int64))
     inference: Any = Argmax()
 
-    def fault(self):
+    def parameter_error(self):
         if (self.jj == OWN) != (self.own.ends.size > 0):
             return "jj=own and sets of positions go together; give both or neither"
         if not self.checked and isinstance(self.inference, Search):
@@ -182,15 +182,15 @@ class SWVP(NamedTuple):
             return "excluding needs checked=true: where nothing is checked, nothing is left out"
         return ""
 
-    def needs(self):
+    def requires(self):
         heads = ("heads",) if self.jj in (LENGTHS, SUBTREES) else ()
         return ("places", *heads, *(("nbest",) if isinstance(self.inference, Search) else ()))
 
-    def depth(self):
+    def n_outputs(self):
         # Two labels at each of three positions: as many label triples as 4 outputs have at most.
         return 3
 
-    def notes(self, places):
+    def new_scratch(self, places):
         n = places * (places + 1) // 2 if self.jj == SEGMENTS else max(places, self.own.ends.size)
         if self.jj == POWER:
             if places > LONGEST_POWER:
@@ -218,20 +218,20 @@ class SWVP(NamedTuple):
     def value(self, z):
         return max(0.0, -z)
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return 1.0 if z <= 0.0 else 0.0
 
-    def content(self):
+    def is_mistake_driven(self):
         return True
 
     def subgradient(self, structure, x, work):
-        importance, found = np.float64(x.data.weights[x.i]), work.pad
+        importance, found = np.float64(x.data.weights[x.i]), work.scratch
         z, wrong = self.inference.guess(structure, x, work)
-        work.gap[0] = min(z, 0.0) if wrong else z
+        work.gold_margin[0] = min(z, 0.0) if wrong else z
         work.loss[0] = importance * max(0.0, -z)
         if not wrong or importance == 0.0:
             return 0
-        places = structure.places(x)
+        places = structure.n_positions(x)
         count, sets = list_sets(self, structure, x, work.y, found, places)
         count = mixed_margins(self, structure, x, work, count, places)
         usable = weigh(self, found, count, sets)
@@ -255,7 +255,7 @@ class SWVP(NamedTuple):
         for k in range(count):
             if found.gamma[k] > 0.0:
                 take(self, structure, x, found, k, places)
-                structure.mix(x, work.y, found.taken, found.mixture)
+                structure.mix_labels(x, work.y, found.taken, found.mixture)
                 coef = importance * found.gamma[k]
                 structure.add_difference(x, found.mixture, coef, work.mu, moves == 0)
                 moves = 1
@@ -273,11 +273,11 @@ SWVP.parts = {"inference": {"argmax": Argmax, "search": Search}}  # type: ignore
 @helper
 def mixed_margins(loss, structure, x, work, count, places):
     """Margins of gold over the m_J; forbidden ones are left out. Returns how many there are."""
-    found, kept = work.pad, 0
+    found, kept = work.scratch, 0
     for k in range(count):
         take(loss, structure, x, found, k, places)
-        structure.mix(x, work.y, found.taken, found.mixture)
-        margin = structure.lead(x, work.theta, found.mixture)
+        structure.mix_labels(x, work.y, found.taken, found.mixture)
+        margin = structure.margin_over(x, work.theta, found.mixture)
         if math.isfinite(margin):
             found.first[kept], found.last[kept] = found.first[k], found.last[k]
             found.margins[kept] = margin
@@ -352,11 +352,11 @@ def take(loss, structure, x, found, k, places):
 def in_tree_set(jj, structure, x, k, t):
     """Whether t has an arc of length k + 1, or, of subtrees, is k or below it."""
     if jj == LENGTHS:
-        return abs(t - structure.above(x, t)) == k + 1
-    for _ in range(structure.places(x)):  # gold of somebody else may go round in a circle
+        return abs(t - structure.gold_head(x, t)) == k + 1
+    for _ in range(structure.n_positions(x)):  # gold of somebody else may go round in a circle
         if t < 0 or t == k:
             break
-        t = structure.above(x, t)
+        t = structure.gold_head(x, t)
     return t == k
 
 

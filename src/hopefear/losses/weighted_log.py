@@ -35,8 +35,8 @@ class WeightedLog(NamedTuple):
     cost: Any = Regret()
     sharp: float = 10.0
 
-    def needs(self):
-        return ("expectation", "risk", *self.cost.needs())
+    def requires(self):
+        return ("expectation", "risk", *self.cost.requires())
 
     def probabilistic(self):
         return True
@@ -49,7 +49,7 @@ class WeightedLog(NamedTuple):
             wanted += rival * math.log(rival)
         return wanted + max(0.0, -z) + math.log1p(math.exp(-abs(z))) + rival * z
 
-    def slope(self, z):
+    def negative_derivative(self, z):
         return 0.5 * math.tanh(0.5 * self.sharp) - 0.5 * math.tanh(0.5 * z)
 
     def subgradient(self, structure, x, work):
@@ -58,5 +58,5 @@ class WeightedLog(NamedTuple):
             x, work.theta, self.cost, self.sharp, importance, work.mu
         )
         work.loss[0] = importance * value
-        work.gap[0] = structure.margin(x, work.theta, work.y, False)
+        work.gold_margin[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if importance > 0.0 else 0

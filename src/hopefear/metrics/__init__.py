@@ -11,6 +11,7 @@ from hopefear.metrics.calibration import (
     Temperature,
     best_temperature,
     reliability,
+    temperature_of,
 )
 from hopefear.metrics.classification import (
     Accuracy,
@@ -71,6 +72,7 @@ __all__ = [
     "score_names",
     "span_errors",
     "span_f1",
+    "temperature_of",
     "tree_errors",
     "unknown_word_accuracy",
     "unknown_words",

@@ -156,3 +156,34 @@ def _highest(
     value = math.exp((a + b) / 2.0)
     at_bound = min(value / low, high / value) < 1.0 + 10.0 * tolerance
     return Temperature(value, at_bound)
+
+
+def temperature_of(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+    """What scores are divided by so that answers are as probable as they are often right.
+
+    ``mean of max_c p_c(t) = share of right answers``, of examples that were not learned from. Of a
+    few hundred, likelihood tells the temperature half as exactly: single mistakes decide it. As if
+    one more example were as often right as by chance, so that few examples make nothing certain.
+    Scores have one column for two classes, else one for each.
+
+    >>> scores = np.array([[0.2], [0.1], [-0.1], [0.3]] * 5)
+    >>> right = np.array([1, 1, 0, 0] * 5)
+    >>> t = temperature_of(scores, right, np.ones(20))
+    >>> round(float((1.0 / (1.0 + np.exp(-np.abs(scores) / t))).mean()), 2)
+    0.74
+    """
+    if scores.shape[1] == 1:
+        scores = np.hstack([-scores / 2.0, scores / 2.0])
+    right = scores.argmax(axis=1) == labels
+    scores = scores - scores.max(axis=1, keepdims=True)
+    total = weights.sum(dtype=np.float64)
+    share = (weights @ right + 1.0 / scores.shape[1]) / (total + 1.0)
+    weights = weights / total
+    size = -float(weights @ scores.mean(axis=1))  # of differences of scores
+    if not size:
+        return 1.0
+
+    def nearness(t: float) -> float:
+        return -abs(float(weights @ (1.0 / np.exp(scores / (size * t)).sum(axis=1))) - share)
+
+    return size * best_temperature(nearness, tolerance=1e-3).value

@@ -15,7 +15,7 @@ import numpy as np
 
 from hopefear.core.arrays import frozen_as
 from hopefear.core.component import component, kernel
-from hopefear.core.interfaces import Row, Structure, n_weights
+from hopefear.core.interfaces import GradientSink, Structure, n_weights
 from hopefear.core.parallel import parallel
 from hopefear.core.workspace import Example, Plain
 from hopefear.data.lists.dataset import DTYPES as LIST_TYPES
@@ -54,7 +54,7 @@ class Batch(NamedTuple):
     views: Views
 
 
-@component(Row)
+@component(GradientSink)
 class Gradient(NamedTuple):
     """A row that takes a direction off the gradient of its example.
 
@@ -66,7 +66,7 @@ class Gradient(NamedTuple):
     shared: int
     begin: int  # where the table of the example begins
 
-    def put(self, j, g):
+    def add_entry(self, j, g):
         if j < np.uint64(self.shared):
             self.own[j] -= g
         else:

@@ -6,16 +6,16 @@ from hopefear.recipes.base import ON, USUAL_COST, BatchRecipe, NetworkRecipe, Re
 from hopefear.recipes.chains import CHAIN_RECIPES
 from hopefear.recipes.classes import RECIPES
 from hopefear.recipes.lists import LIST_RECIPES
-from hopefear.recipes.parts import COSTS, LOSSES, READOUTS, RULES
+from hopefear.recipes.parts import AVERAGINGS, COSTS, LOSSES, RULES
 from hopefear.recipes.trees import TREE_RECIPES
 
 __all__ = [
+    "AVERAGINGS",
     "CHAIN_RECIPES",
     "COSTS",
     "LIST_RECIPES",
     "LOSSES",
     "ON",
-    "READOUTS",
     "RECIPES",
     "RULES",
     "TREE_RECIPES",

@@ -11,7 +11,7 @@ from typing import Any
 
 from hopefear.core.learner import Learner, named, part_name
 from hopefear.errors import HopefearError
-from hopefear.recipes.parts import COSTS, LOSSES, READOUTS, RULES, unknown
+from hopefear.recipes.parts import AVERAGINGS, COSTS, LOSSES, RULES, unknown
 from hopefear.recipes.spaces import NETWORK_SPACE, Dimension, near_defaults
 
 PARTS = ("loss", "rule", "readout", "on")
@@ -117,9 +117,14 @@ def steepness(loss: Any) -> float:
     >>> [steepness(LOSSES[name]()) for name in ("hinge", "log", "squared-hinge")]
     [0.0, 0.0, 2.0]
     """
-    if loss.slope(-50.0) <= 2.5 * loss.slope(0.0):
+    if loss.negative_derivative(-50.0) <= 2.5 * loss.negative_derivative(0.0):
         return 0.0
-    return float(max(loss.slope(z - 1.0) - loss.slope(z) for z in (-1.0, 0.0, 1.0)))
+    return float(
+        max(
+            loss.negative_derivative(z - 1.0) - loss.negative_derivative(z)
+            for z in (-1.0, 0.0, 1.0)
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -203,7 +208,7 @@ class Recipe:
 
     @property
     def readout(self) -> Any:
-        return READOUTS[self.parts[2]]
+        return AVERAGINGS[self.parts[2]]
 
     @property
     def on(self) -> str:
@@ -272,7 +277,7 @@ class Recipe:
         Lengths of steps belong to a rule, so another rule comes with its own.
         """
         words = [params.pop(key, None) for key in PARTS]
-        for name, table in zip(words, (LOSSES, RULES, READOUTS), strict=False):
+        for name, table in zip(words, (LOSSES, RULES, AVERAGINGS), strict=False):
             if name is not None:
                 table.named(name)
         pairs = zip(self.parts, words, strict=True)

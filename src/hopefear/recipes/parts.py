@@ -107,12 +107,12 @@ RULES = Parts(
         "arow": "rules.arow:AROW",
     },
 )
-READOUTS = Parts(
+AVERAGINGS = Parts(
     "readout",
     {
-        "last": "readouts.last:Last",
-        "averaged": "readouts.averaged:Averaged",
-        "voted": "readouts.voted:Voted",
+        "last": "averaging.last:Last",
+        "averaged": "averaging.averaged:Averaged",
+        "voted": "averaging.voted:Voted",
     },
 )
 COSTS = Parts("cost", {"hamming": "costs.hamming:Hamming", "regret": "costs.regret:Regret"})

@@ -53,7 +53,10 @@ def nbest_list_html(outputs: Sequence[Any]) -> str:
     >>> "75.0 %" in nbest_list_html([Output(["A", "B"], 0.75)])
     True
     """
-    rivals = [Rival(" ".join(map(value_text, output[0])), output.probability) for output in outputs]
+    rivals = []
+    for output in outputs:
+        best = output[0] if isinstance(output[0], list | tuple) else [output[0]]
+        rivals.append(Rival(" ".join(map(value_text, best)), output.probability))
     return styled(nbest_html(rivals))
 
 

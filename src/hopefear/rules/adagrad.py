@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import DROP, Rule
+from hopefear.core.interfaces import DROP, UpdateRule
 from hopefear.core.workspace import Stretched, inverse_soft_threshold, shrink, soft_threshold
 
 
@@ -17,7 +17,7 @@ class AdaGradState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+@component(UpdateRule)
 class AdaGrad(NamedTuple):
     """Steps that shrink for coordinates that have moved often.
 
@@ -39,8 +39,8 @@ class AdaGrad(NamedTuple):
     >>> rule = AdaGrad(rate=0.5, eps=1e-12)
     >>> state = rule.init(2, np.float64)
     >>> for t in (1, 2):
-    ...     rule.move(state, 0, 1.0, 1.0, 0.0); rule.tick(state, t)
-    >>> round(float(rule.reading(state).at(0)), 3)
+    ...     rule.update(state, 0, 1.0, 1.0, 0.0); rule.tick(state, t)
+    >>> round(float(rule.weight_view(state).at(0)), 3)
     0.854
     """
 
@@ -48,7 +48,7 @@ class AdaGrad(NamedTuple):
     l1: float = 0.0
     eps: float = 1e-6
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.rate > 0.0 and self.eps > 0.0 else "rate and eps must be above zero"
 
     def init(self, n, dtype):
@@ -66,15 +66,15 @@ class AdaGrad(NamedTuple):
     def additive(self):
         return False  # squares of the direction are remembered
 
-    def reading(self, state):
+    def weight_view(self, state):
         real = state.cells.dtype.type
         return Stretched(state.cells, real(state.clock[DROP]), real(self.rate), real(self.eps))
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         f = 1.0 if self.l1 > 0.0 else 0.0
         return state.cells[j, 0], self.rate / (self.eps + state.cells[j, 1]), f
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         cells, drop = state.cells, state.clock[DROP]
         before = cells[j, 1]
         root = math.sqrt(before * before + g * g)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import DROP, Rule
+from hopefear.core.interfaces import DROP, UpdateRule
 from hopefear.core.workspace import Stretched
 
 
@@ -18,7 +18,7 @@ class AdaGradRDAState(NamedTuple):
 
 
 # Sums of directions and of their squares; ticks count them.
-@component(Rule, is_sum_over_examples=True)
+@component(UpdateRule, is_sum_over_examples=True)
 class AdaGradRDA(NamedTuple):
     """Dual averaging in which every coordinate has a rate of its own.
 
@@ -38,8 +38,8 @@ class AdaGradRDA(NamedTuple):
     --------
     >>> rule = AdaGradRDA(rate=1.0, l1=0.1, eps=1e-12)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 2.0, 1.0, 0.0); rule.tick(state, 1)
-    >>> round(float(rule.reading(state).at(0)), 6)
+    >>> rule.update(state, 0, 2.0, 1.0, 0.0); rule.tick(state, 1)
+    >>> round(float(rule.weight_view(state).at(0)), 6)
     0.95
     """
 
@@ -47,7 +47,7 @@ class AdaGradRDA(NamedTuple):
     l1: float = 0.0
     eps: float = 1e-6
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.rate > 0.0 and self.eps > 0.0 else "rate and eps must be above zero"
 
     def init(self, n, dtype):
@@ -63,15 +63,15 @@ class AdaGradRDA(NamedTuple):
     def additive(self):
         return False  # squares of the direction are remembered
 
-    def reading(self, state):
+    def weight_view(self, state):
         real = state.cells.dtype.type
         return Stretched(state.cells, real(state.clock[DROP]), real(self.rate), real(self.eps))
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         f = 1.0 if self.l1 > 0.0 else 0.0
         return state.cells[j, 0], self.rate / (self.eps + state.cells[j, 1]), f
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         root = state.cells[j, 1]
         state.cells[j, 0] += g
         state.cells[j, 1] = math.sqrt(root * root + g * g)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import Rule
+from hopefear.core.interfaces import UpdateRule
 from hopefear.core.workspace import Plain
 
 
@@ -18,7 +18,7 @@ class AROWState(NamedTuple):
 
 
 # Examples add to 1 / variance and to w / variance: Gaussians multiply.
-@component(Rule, is_sum_over_examples=True)
+@component(UpdateRule, is_sum_over_examples=True)
 class AROW(NamedTuple):
     """Weights with a variance each: uncertain ones move far, settled ones little.
 
@@ -34,17 +34,17 @@ class AROW(NamedTuple):
     --------
     >>> rule = AROW(r=1.0)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 1.0, 0.5, 0.5)
+    >>> rule.update(state, 0, 1.0, 0.5, 0.5)
     >>> float(state.w[0]), float(state.variance[0])
     (0.5, 0.5)
     """
 
     r: float = 1.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.r > 0.0 else "r must be above zero"
 
-    def objection(self, loss, on):
+    def incompatible_with(self, loss, on):
         if loss.value(0.0) <= 0.0:
             return (
                 "steps are in proportion to the loss, which is zero at a tie, so weights "
@@ -65,17 +65,19 @@ class AROW(NamedTuple):
     def additive(self):
         return False  # squares of the direction are remembered
 
-    def reading(self, state):
+    def weight_view(self, state):
         return Plain(state.w)
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         return state.w[j], 1.0, 0.0
 
-    def stride(self, structure, x, mu, state, value, margin, importance):
-        b = 1.0 / (structure.norm(x, mu, Plain(state.variance)) + self.r * importance)
+    def step_size(self, structure, x, mu, state, value, margin, importance):
+        b = 1.0 / (
+            structure.weighted_squared_norm(x, mu, Plain(state.variance)) + self.r * importance
+        )
         return value * b, b
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         spread = state.variance[j] * g
         state.w[j] += a * spread
         state.variance[j] -= b * spread * spread

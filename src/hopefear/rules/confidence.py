@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import Rule
+from hopefear.core.interfaces import UpdateRule
 from hopefear.core.workspace import Plain
 
 
@@ -19,7 +19,7 @@ class ConfidenceState(NamedTuple):
 
 
 # Examples add to 1 / variance and to w / variance: Gaussians multiply.
-@component(Rule, is_sum_over_examples=True)
+@component(UpdateRule, is_sum_over_examples=True)
 class ConfidenceWeighted(NamedTuple):
     """The closest Gaussian over weights that gets the example right with a given probability.
 
@@ -41,18 +41,18 @@ class ConfidenceWeighted(NamedTuple):
     --------
     >>> rule = ConfidenceWeighted()
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 1.0, 0.5, 1.0)
+    >>> rule.update(state, 0, 1.0, 0.5, 1.0)
     >>> float(state.w[0]), float(state.variance[0])
     (0.5, 0.5)
     """
 
     phi: float = 1.2816
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.phi > 0.0 else "phi must be above zero"
 
-    def objection(self, loss, on):
-        if any(loss.slope(z) not in (0.0, 1.0) for z in (-2.0, 0.0, 0.5, 2.0)):
+    def incompatible_with(self, loss, on):
+        if any(loss.negative_derivative(z) not in (0.0, 1.0) for z in (-2.0, 0.0, 0.5, 2.0)):
             return (
                 "the rule solves for the margin itself and needs a loss of force one; use "
                 "Linear, Hinge or Perceptron, or the rule AROW"
@@ -72,14 +72,14 @@ class ConfidenceWeighted(NamedTuple):
     def additive(self):
         return False  # squares of the direction are remembered
 
-    def reading(self, state):
+    def weight_view(self, state):
         return Plain(state.w)
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         return state.w[j], 1.0, 0.0
 
-    def stride(self, structure, x, mu, state, value, margin, importance):
-        v = structure.norm(x, mu, Plain(state.variance))
+    def step_size(self, structure, x, mu, state, value, margin, importance):
+        v = structure.weighted_squared_norm(x, mu, Plain(state.variance))
         if v <= 0.0:
             return 0.0, 0.0
         z = importance * margin  # the example counts as if it were that much longer
@@ -88,7 +88,7 @@ class ConfidenceWeighted(NamedTuple):
         a = max(0.0, (math.sqrt(max(root, 0.0)) - half) / (4.0 * self.phi * v))
         return a, 2.0 * a * self.phi
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         variance = state.variance[j]
         state.w[j] += a * variance * g
         state.variance[j] = variance / (1.0 + b * variance * g * g)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import DROP, RATE, SCALE, WORN, Rule
+from hopefear.core.interfaces import DROP, MIN_SCALE, RATE, SCALE, UpdateRule
 from hopefear.core.workspace import (
     Shrunk,
     inverse_soft_threshold,
@@ -24,7 +24,7 @@ class FobosState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+@component(UpdateRule)
 class FOBOS(NamedTuple):
     """A gradient step, then the regulariser's own minimisation.
 
@@ -45,8 +45,8 @@ class FOBOS(NamedTuple):
     --------
     >>> rule = FOBOS(rate=1.0, power=0.0, l1=0.5)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 2.0, 1.0, 0.0); rule.tick(state, 1)
-    >>> float(rule.reading(state).at(0))
+    >>> rule.update(state, 0, 2.0, 1.0, 0.0); rule.tick(state, 1)
+    >>> float(rule.weight_view(state).at(0))
     1.5
     """
 
@@ -55,7 +55,7 @@ class FOBOS(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.rate > 0.0 else "rate must be above zero"
 
     def init(self, n, dtype):
@@ -70,13 +70,13 @@ class FOBOS(NamedTuple):
     def from_sums(self, sums, clock):
         return (inverse_soft_threshold(sums[0] / clock[SCALE], clock[DROP]),)
 
-    def reading(self, state):
+    def weight_view(self, state):
         return Shrunk(state.m, state.clock[SCALE], state.clock[DROP])
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         drop = state.clock[DROP]
         m = shrink(state.m[j], drop) + a * state.clock[RATE] * g / state.clock[SCALE]
         state.m[j] = m + math.copysign(drop, m) if m != 0.0 else 0.0
@@ -87,8 +87,8 @@ class FOBOS(NamedTuple):
         state.clock[SCALE] /= 1.0 + rate * self.l2
         state.clock[RATE] = scheduled(self.rate, self.power, 1.0, 1.0, t)
 
-    def worn(self, state):
-        return state.clock[SCALE] < WORN
+    def needs_rescaling(self, state):
+        return state.clock[SCALE] < MIN_SCALE
 
-    def rebase(self, state, j):
+    def rescale(self, state, j):
         state.m[j] *= state.clock[SCALE]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import Rule, Weights
+from hopefear.core.interfaces import UpdateRule, WeightView
 
 
 class FTRLState(NamedTuple):
@@ -16,7 +16,7 @@ class FTRLState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Weights)
+@component(WeightView)
 class FirstOfCell(NamedTuple):
     """Weights kept as the first entry of each coordinate's cell."""
 
@@ -26,7 +26,7 @@ class FirstOfCell(NamedTuple):
         return self.cells[j, 0]
 
 
-@component(Rule)
+@component(UpdateRule)
 class FTRL(NamedTuple):
     """Follow the regularised leader with a rate per coordinate.
 
@@ -48,8 +48,8 @@ class FTRL(NamedTuple):
     --------
     >>> rule = FTRL(rate=1.0, beta=1.0, l1=0.5)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 1.0, 1.0, 0.0)
-    >>> float(rule.reading(state).at(0))
+    >>> rule.update(state, 0, 1.0, 1.0, 0.0)
+    >>> float(rule.weight_view(state).at(0))
     0.25
     """
 
@@ -58,7 +58,7 @@ class FTRL(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.rate > 0.0 and self.beta > 0.0 else "rate and beta must be above zero"
 
     def init(self, n, dtype):
@@ -82,13 +82,13 @@ class FTRL(NamedTuple):
     def additive(self):
         return False  # squares of the direction are remembered
 
-    def reading(self, state):
+    def weight_view(self, state):
         return FirstOfCell(state.cells)
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         return state.cells[j, 0], 1.0, 0.0
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         cells = state.cells
         before = cells[j, 2]
         after = math.sqrt(before * before + g * g)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import Rule
+from hopefear.core.interfaces import UpdateRule
 from hopefear.core.workspace import Ones, Plain
 
 
@@ -16,7 +16,7 @@ class PAState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule, may_be_infinite=("C",))
+@component(UpdateRule, may_be_infinite=("C",))
 class PassiveAggressive(NamedTuple):
     """The smallest change of the weights that satisfies the example.
 
@@ -37,20 +37,20 @@ class PassiveAggressive(NamedTuple):
     --------
     >>> rule = PassiveAggressive(C=0.5)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 1.0, 0.5, 0.0)
-    >>> float(rule.reading(state).at(0))
+    >>> rule.update(state, 0, 1.0, 0.5, 0.0)
+    >>> float(rule.weight_view(state).at(0))
     0.5
     """
 
     C: float = 1.0
     variant: int = 1
 
-    def fault(self):
+    def parameter_error(self):
         if self.variant not in (0, 1, 2):
             return f"variant must be 0, 1 or 2, not {self.variant}"
         return "" if self.C > 0.0 else "C must be above zero"
 
-    def objection(self, loss, on):
+    def incompatible_with(self, loss, on):
         if loss.value(0.0) <= 0.0:
             return (
                 "steps are in proportion to the loss, which is zero at a tie, so weights "
@@ -67,14 +67,14 @@ class PassiveAggressive(NamedTuple):
     def from_sums(self, sums, clock):
         return sums
 
-    def reading(self, state):
+    def weight_view(self, state):
         return Plain(state.w)
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         return state.w[j], 1.0, 0.0
 
-    def stride(self, structure, x, mu, state, value, margin, importance):
-        norm = structure.norm(x, mu, Ones(1.0))
+    def step_size(self, structure, x, mu, state, value, margin, importance):
+        norm = structure.weighted_squared_norm(x, mu, Ones(1.0))
         if norm <= 0.0:
             return 0.0, 0.0
         if self.variant == 2:
@@ -83,5 +83,5 @@ class PassiveAggressive(NamedTuple):
             return min(self.C, value / norm), 0.0
         return value / norm, 0.0
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         state.w[j] += a * g

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import DROP, SCALE, Rule
+from hopefear.core.interfaces import DROP, SCALE, UpdateRule
 from hopefear.core.workspace import Shrunk
 
 
@@ -18,7 +18,7 @@ class RDAState(NamedTuple):
 
 
 # Sums of directions; ticks count them.
-@component(Rule, may_be_infinite=("rate",), is_sum_over_examples=True)
+@component(UpdateRule, may_be_infinite=("rate",), is_sum_over_examples=True)
 class RDA(NamedTuple):
     """The minimiser of everything seen so far, linearised, plus the regulariser.
 
@@ -38,8 +38,8 @@ class RDA(NamedTuple):
     --------
     >>> rule = RDA(rate=2.0, l1=0.1)
     >>> state = rule.init(2, np.float64)
-    >>> rule.move(state, 0, -0.5, 1.0, 0.0); rule.tick(state, 1)
-    >>> float(rule.reading(state).at(0)), float(rule.reading(state).at(1))
+    >>> rule.update(state, 0, -0.5, 1.0, 0.0); rule.tick(state, 1)
+    >>> float(rule.weight_view(state).at(0)), float(rule.weight_view(state).at(1))
     (-0.8, 0.0)
     """
 
@@ -47,7 +47,7 @@ class RDA(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
-    def fault(self):
+    def parameter_error(self):
         if self.rate == math.inf and self.l2 == 0.0:
             return (
                 "an infinite rate needs l2 > 0: only a strongly convex regulariser can do "
@@ -57,7 +57,7 @@ class RDA(NamedTuple):
 
     def why_all_zero(self, state, ticks):
         if self.l1 == 0.0:
-            return Rule.why_all_zero(self, state, ticks)
+            return UpdateRule.why_all_zero(self, state, ticks)
         largest = float(np.abs(state.m).max()) / ticks
         return (
             f"l1={self.l1:g} is above the largest mean direction, {largest:.3g}: "
@@ -73,14 +73,14 @@ class RDA(NamedTuple):
     def from_sums(self, sums, clock):
         return sums
 
-    def reading(self, state):
+    def weight_view(self, state):
         real = state.m.dtype.type
         return Shrunk(state.m, real(state.clock[SCALE]), real(state.clock[DROP]))
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         state.m[j] += g
 
     def tick(self, state, t):

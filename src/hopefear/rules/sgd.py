@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import DROP, RATE, SCALE, WORN, Rule
+from hopefear.core.interfaces import DROP, MIN_SCALE, RATE, SCALE, UpdateRule
 from hopefear.core.workspace import Shrunk, mixed_clock, scheduled
 
 
@@ -16,7 +16,7 @@ class SGDState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Rule)
+@component(UpdateRule)
 class SGD(NamedTuple):
     """A step along the direction, shorter with time if asked.
 
@@ -47,8 +47,8 @@ class SGD(NamedTuple):
     --------
     >>> rule = SGD(rate=0.5, l1=0.1)
     >>> state = rule.init(2, np.float64)
-    >>> rule.move(state, 0, 1.0, a=0.5, b=0.0); rule.tick(state, 1)
-    >>> float(rule.reading(state).at(0))
+    >>> rule.update(state, 0, 1.0, a=0.5, b=0.0); rule.tick(state, 1)
+    >>> float(rule.weight_view(state).at(0))
     0.45
     """
 
@@ -59,7 +59,7 @@ class SGD(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
-    def fault(self):
+    def parameter_error(self):
         if self.rate <= 0.0 or self.period <= 0.0 or self.decay <= 0.0:
             return "rate, period and decay must be above zero"
         if self.rate * self.l2 >= 1.0:
@@ -82,20 +82,20 @@ class SGD(NamedTuple):
     def from_sums(self, sums, clock):
         return (sums[0] / clock[SCALE],)
 
-    def reading(self, state):
+    def weight_view(self, state):
         real = state.m.dtype.type
         return Shrunk(state.m, real(state.clock[SCALE]), real(state.clock[DROP]))
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0
 
-    def stride(self, structure, x, mu, state, value, margin, importance):
+    def step_size(self, structure, x, mu, state, value, margin, importance):
         # The tick that follows multiplies the scale by (1 - rate l2), which must not shorten this
         # step.
         rate = state.clock[RATE]
         return rate / (state.clock[SCALE] * (1.0 - rate * self.l2)), 0.0
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         state.m[j] += state.m.dtype.type(a) * g
 
     def tick(self, state, t):
@@ -104,8 +104,8 @@ class SGD(NamedTuple):
         state.clock[DROP] += rate * self.l1 / state.clock[SCALE]
         state.clock[RATE] = scheduled(self.rate, self.power, self.decay, self.period, t)
 
-    def worn(self, state):
-        return state.clock[SCALE] < WORN
+    def needs_rescaling(self, state):
+        return state.clock[SCALE] < MIN_SCALE
 
-    def rebase(self, state, j):
+    def rescale(self, state, j):
         state.m[j] *= state.clock[SCALE]

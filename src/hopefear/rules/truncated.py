@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import DROP, RATE, Rule, Weights
+from hopefear.core.interfaces import DROP, RATE, UpdateRule, WeightView
 from hopefear.core.workspace import (
     inverse_soft_threshold,
     mixed_clock,
@@ -24,7 +24,7 @@ class TruncatedState(NamedTuple):
     clock: np.ndarray
 
 
-@component(Weights)
+@component(WeightView)
 class Truncated(NamedTuple):
     """Weights under gravity, except the free ones."""
 
@@ -36,7 +36,7 @@ class Truncated(NamedTuple):
         return shrink(self.m[j], 0.0 if self.free[j] else self.drop)
 
 
-@component(Rule, may_be_infinite=("threshold",))
+@component(UpdateRule, may_be_infinite=("threshold",))
 class TruncatedGradient(NamedTuple):
     """A gradient step, and every K steps a pull of small weights towards zero.
 
@@ -65,9 +65,9 @@ class TruncatedGradient(NamedTuple):
     --------
     >>> rule = TruncatedGradient(rate=1.0, gravity=0.1, every=2)
     >>> state = rule.init(1, np.float64)
-    >>> rule.move(state, 0, 1.0, 1.0, 0.0); rule.tick(state, 1)
-    >>> one = rule.reading(state).at(0); rule.tick(state, 2)
-    >>> one, round(rule.reading(state).at(0), 6)
+    >>> rule.update(state, 0, 1.0, 1.0, 0.0); rule.tick(state, 1)
+    >>> one = rule.weight_view(state).at(0); rule.tick(state, 2)
+    >>> one, round(rule.weight_view(state).at(0), 6)
     (1.0, 0.8)
     """
 
@@ -77,14 +77,14 @@ class TruncatedGradient(NamedTuple):
     threshold: float = math.inf
     power: float = 0.0
 
-    def fault(self):
+    def parameter_error(self):
         if self.rate <= 0.0 or self.threshold <= 0.0:
             return "rate and threshold must be above zero"
         return "" if self.every >= 1 else f"every must be at least 1, not {self.every}"
 
     def why_all_zero(self, state, ticks):
         if self.gravity == 0.0:
-            return Rule.why_all_zero(self, state, ticks)
+            return UpdateRule.why_all_zero(self, state, ticks)
         return f"gravity={self.gravity:g} is too large for this data: make it smaller"
 
     def init(self, n, dtype):
@@ -101,13 +101,13 @@ class TruncatedGradient(NamedTuple):
         free = np.abs(w) > self.threshold
         return np.where(free, w, inverse_soft_threshold(w, clock[DROP])), free
 
-    def reading(self, state):
+    def weight_view(self, state):
         return Truncated(state.m, state.free, state.clock[DROP])
 
-    def line(self, state, j):
+    def lazy_weight(self, state, j):
         return state.m[j], 1.0, 0.0 if state.free[j] else 1.0
 
-    def move(self, state, j, g, a, b):
+    def update(self, state, j, g, a, b):
         drop = state.clock[DROP]
         w = shrink(state.m[j], 0.0 if state.free[j] else drop) + a * state.clock[RATE] * g
         free = abs(w) > self.threshold

@@ -75,8 +75,8 @@ class Job:
             return [service.explain(one, top, numbers) for one in inputs]
         if self.request.verb == "nbest":
             return service.nbest(inputs, **numbers)
-        if numbers and not service.rejects:
-            raise HopefearError("unknown is for classifiers; leave it out")
+        if others := numbers.keys() - service.asked:
+            raise HopefearError(f"{min(others)} is for classifiers; leave it out")
         return service.predict(inputs, **numbers)
 
     def add_answers(self, answers: Sequence[Mapping[str, Any]]) -> None:

@@ -58,6 +58,7 @@ def document() -> dict[str, Any]:
             {
                 "sentences": _list(_object({**place, **marks})),
                 **{"id": _TEXT, "best": _WHOLE, "text": _TEXT, **choice},
+                "probabilities": {"type": "object"},
             },
             words="sentences of texts; label of a classifier; best, from 0, of a reranker",
         ),
@@ -100,6 +101,8 @@ def _request(verb: str, words: str, output: str) -> Schema:
             fields[name]["default"] = usual
     if "unknown" in fields:
         fields["unknown_label"] = {**_TEXT, "default": "unknown"}
+        words = "Of a classifier: probabilities of all classes, too."
+        fields["proba"] = {"type": "boolean", "default": False, "description": words}
     body = _object(fields) | {
         "additionalProperties": False,
         "oneOf": [{"required": ["input"]}, {"required": ["inputs"]}],

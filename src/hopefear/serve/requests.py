@@ -24,7 +24,7 @@ class Request(NamedTuple):
     model: str | None
     values: list[Any]  # the inputs
     single: bool  # whether it has one input, and wants one output
-    numbers: tuple[tuple[str, Any], ...]  # by name, and the label of those below ``unknown``
+    numbers: tuple[tuple[str, Any], ...]  # by name; ``unknown_label`` and ``proba`` too
 
 
 def read_request(verb: str, body: bytes) -> Request:
@@ -35,7 +35,7 @@ def read_request(verb: str, body: bytes) -> Request:
     """
     fields = _parsed(body)
     known = ("model", "input", "inputs", *NUMBERS[verb])
-    known += ("unknown_label",) if "unknown" in NUMBERS[verb] else ()
+    known += ("unknown_label", "proba") if verb == "predict" else ()
     if not isinstance(fields, dict):
         raise HopefearError(f"expected a JSON object with {', '.join(known)}; found {fields!r:.60}")
     for name in fields.keys() - set(known):
@@ -69,6 +69,11 @@ def read_request(verb: str, body: bytes) -> Request:
                 f"unknown_label is a text beside unknown, a number, not {label!r:.60}"
             )
         numbers["unknown_label"] = label
+    proba = fields.get("proba") or False
+    if not isinstance(proba, bool):
+        raise HopefearError(f"proba is true or false, not {proba!r:.60}")
+    if proba:
+        numbers["proba"] = True
     return Request(verb, model, values, single, tuple(numbers.items()))
 
 

@@ -56,20 +56,20 @@ class Classes:
         max_nnz = min(2, parts) * (int(np.diff(data.indptr).max(initial=0)) + 1)
         return new_workspace(theta, np.zeros(parts), np.zeros(1, np.int64), loss, max_nnz)
 
-    def prefetch(self, x, near):
+    def prefetch_example(self, x, near):
         prefetch_row(x, near)
 
-    def seek(self, x, theta, cost, sign, y):
+    def cost_augmented_argmax(self, x, theta, cost, sign, y):
         n, gold = self.how_many(), x.data.labels[x.i]
         charged = theta[theta.size - n :]
         for c in range(n):
-            price = cost.price(gold, c)
+            price = cost.label_cost(gold, c)
             charged[c] = price if sign == math.inf else self.point(theta, c) + sign * price
         y[0] = highest(charged, gold)
-        return self.lead(x, theta, y), self.charge(x, cost, y)
+        return self.margin_over(x, theta, y), self.output_cost(x, cost, y)
 
-    def charge(self, x, cost, y):
-        return cost.price(x.data.labels[x.i], np.int64(y[0]))
+    def output_cost(self, x, cost, y):
+        return cost.label_cost(x.data.labels[x.i], np.int64(y[0]))
 
     def k_best(self, x, theta, cost, ratio, outputs):
         classes, gold = self.how_many(), x.data.labels[x.i]
@@ -77,7 +77,7 @@ class Classes:
         for c in range(classes):
             charged[c] = self.point(theta, c)
             if cost is not None:
-                charged[c] += cost.price(gold, c)
+                charged[c] += cost.label_cost(gold, c)
         best, lowest = highest(charged, gold), -math.inf
         if ratio > 0.0:
             lowest = charged[best] - math.log(ratio)
@@ -89,10 +89,10 @@ class Classes:
             best = highest(charged, gold)
         return found
 
-    def right(self, x, y):
+    def is_gold(self, x, y):
         return y[0] == x.data.labels[x.i]
 
-    def lead(self, x, theta, y):
+    def margin_over(self, x, theta, y):
         return self.point(theta, x.data.labels[x.i]) - self.point(theta, np.int64(y[0]))
 
     def add_difference(self, x, y, coef, mu, clear):
@@ -118,16 +118,16 @@ class Classes:
             return surprise(self, x, theta, coef, mu), False  # to look costs little
         return divergence(self, x, theta, cost, sharp, coef, mu), False
 
-    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
         n, gold, risk = self.how_many(), x.data.labels[x.i], 0.0
         shares = theta[theta.size - n :]
         share_out(self, theta, sharp, shares)
         total = shares.sum()
         for c in range(n):
-            risk += shares[c] / total * cost.price(gold, c)
+            risk += shares[c] / total * cost.label_cost(gold, c)
         set_to_zero(mu)
         for c in range(n):
-            self.weigh(c, coef * sharp * shares[c] / total * (risk - cost.price(gold, c)), mu)
+            self.weigh(c, coef * sharp * shares[c] / total * (risk - cost.label_cost(gold, c)), mu)
         return risk
 
 
@@ -166,10 +166,10 @@ def divergence(structure, x, theta, cost, sharp, coef, mu):
     top = share_out(structure, theta, 1.0, shares)
     total, best = shares.sum(), structure.point(theta, top)
     for c in range(n):
-        goods += math.exp(-sharp * cost.price(gold, c))
+        goods += math.exp(-sharp * cost.label_cost(gold, c))
     set_to_zero(mu)
     for c in range(n):
-        wanted = math.exp(-sharp * cost.price(gold, c)) / goods
+        wanted = math.exp(-sharp * cost.label_cost(gold, c)) / goods
         if wanted > 0.0:
             logs = structure.point(theta, c) - best - math.log(total)
             value += wanted * (math.log(wanted) - logs)
@@ -267,11 +267,11 @@ class Binary(NamedTuple):
         indices, values = x.data.indices, x.data.values
         coef = values.dtype.type(mu[0])
         for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
-            row.put(np.uint64(indices[p]), coef * values[p])
+            row.add_entry(np.uint64(indices[p]), coef * values[p])
         if self.bias != 0.0:
-            row.put(np.uint64(self.n_features), values.dtype.type(mu[0] * self.bias))
+            row.add_entry(np.uint64(self.n_features), values.dtype.type(mu[0] * self.bias))
 
-    def norm(self, x, mu, weights):
+    def weighted_squared_norm(self, x, mu, weights):
         indices, values = x.data.indices, x.data.values
         total = 0.0
         for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
@@ -353,11 +353,13 @@ class Multiclass(NamedTuple):
                 continue
             coef = values.dtype.type(mu[c])
             for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
-                row.put(np.uint64(indices[p] * n + c), coef * values[p])
+                row.add_entry(np.uint64(indices[p] * n + c), coef * values[p])
             if self.bias != 0.0:
-                row.put(np.uint64(self.n_features * n + c), values.dtype.type(mu[c] * self.bias))
+                row.add_entry(
+                    np.uint64(self.n_features * n + c), values.dtype.type(mu[c] * self.bias)
+                )
 
-    def norm(self, x, mu, weights):
+    def weighted_squared_norm(self, x, mu, weights):
         indices, values, n = x.data.indices, x.data.values, self.n_classes
         total = 0.0
         for c in range(n):

@@ -82,7 +82,7 @@ class NBest(NamedTuple):
             for e in range(begin, end):
                 total += local[np.uint64(columns[e])] * values[e]
             points[c] = float(total) + float(data.offsets[start + c])
-        self.pricing.refresh(x, points)
+        self.pricing.update_costs(x, points)
 
     def argmax(self, x, theta, y):
         y[1] = gold(self, x, theta)
@@ -91,9 +91,9 @@ class NBest(NamedTuple):
     def margin(self, x, theta, y, exact):
         if not exact:
             self.argmax(x, theta, y)
-            ahead = self.lead(x, theta, y)
+            ahead = self.margin_over(x, theta, y)
             # Gold that wins is 0 ahead of itself, unless scores are not finite: that must show.
-            return ahead + 1.0 if self.right(x, y) else ahead
+            return ahead + 1.0 if self.is_gold(x, y) else ahead
         points, best = theta.points, -1
         y[1] = gold(self, x, theta)
         for c in range(size(x)):
@@ -102,22 +102,22 @@ class NBest(NamedTuple):
         y[0] = best if best >= 0 else y[1]
         return points[y[1]] - points[best] if best >= 0 else UNRIVALLED
 
-    def right(self, x, y):
+    def is_gold(self, x, y):
         return not rival(self, x, y[1], y[0])
 
-    def lead(self, x, theta, y):
+    def margin_over(self, x, theta, y):
         return theta.points[y[1]] - theta.points[y[0]]
 
-    def charge(self, x, cost, y):
+    def output_cost(self, x, cost, y):
         return price(x, cost, y[1], y[0])
 
-    def seek(self, x, theta, cost, sign, y):
+    def cost_augmented_argmax(self, x, theta, cost, sign, y):
         y[1] = gold(self, x, theta)
         for c in range(size(x)):
             extra = price(x, cost, y[1], c)
             theta.charged[c] = extra if sign == math.inf else theta.points[c] + sign * extra
         y[0] = foremost(self, x, y[1], theta.charged)
-        return self.lead(x, theta, y), self.charge(x, cost, y)
+        return self.margin_over(x, theta, y), self.output_cost(x, cost, y)
 
     def k_best(self, x, theta, cost, ratio, outputs):
         best = gold(self, x, theta)
@@ -144,7 +144,7 @@ class NBest(NamedTuple):
             return surprise(self, x, theta, coef, mu), False
         return divergence(self, x, theta, cost, sharp, coef, mu), False
 
-    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
         total, best = shares(x, theta, sharp), gold(self, x, theta)
         risk = 0.0
         for c in range(size(x)):
@@ -161,9 +161,9 @@ class NBest(NamedTuple):
             g = local[k]
             if g != 0.0:
                 local[k] = 0.0
-                row.put(np.uint64(features[first + k]), g)
+                row.add_entry(np.uint64(features[first + k]), g)
 
-    def norm(self, x, mu, weights):
+    def weighted_squared_norm(self, x, mu, weights):
         add_up(x, mu)
         first, local, features, total = x.data.scopes[x.i], mu.local, x.data.features, 0.0
         for k in range(x.data.scopes[x.i + 1] - first):
@@ -270,7 +270,7 @@ def highest(points, n):
 def price(x, cost, best, c):
     """What candidate ``c`` costs more than gold."""
     start = x.data.starts[x.i]
-    return cost.price(x.data.costs[start + best], x.data.costs[start + c])
+    return cost.label_cost(x.data.costs[start + best], x.data.costs[start + c])
 
 
 @helper

@@ -86,7 +86,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.classify.prepare:prepare",
         "hopefear.tasks.classify.estimator:Classifier",
         "hopefear.data.python_input:examples_in",
-        "hopefear.tasks.classify.serving:ClassifyService",
+        "hopefear.tasks.classify.answers:ClassifyService",
         memory=0.5,
         larger_than_memory=True,
     ),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hopefear.core.checks import sample_weights as sample_weights
 from hopefear.core.learner import Learner
+from hopefear.data.labels import class_name
 from hopefear.errors import HopefearError
 from hopefear.recipes import NetworkRecipe
 from hopefear.storage import untrusted
@@ -34,6 +36,8 @@ from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.stopping import Stopping
 
+# Parameters that change no model, and those that models tell of themselves anyway.
+_UNTOLD = {"learner", "epochs", "random_state", "n_jobs", "callbacks", "verbose"}
 M = TypeVar("M", bound=Any)
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -229,7 +233,7 @@ class ModelEstimator(Estimator, Generic[M]):
             What the run has beside the parameters; see :class:`hopefear.tasks.prepare.Run`.
         """
         options, run = self._options(), Run() if run is None else run
-        prepared = self._prepare(examples, options)
+        prepared: Prepared = self._prepare(examples, options)
         if dev is not None:
             dev = prepared.held_out(dev)
         elif options.get("early_stopping"):
@@ -237,9 +241,26 @@ class ModelEstimator(Estimator, Generic[M]):
             prepared, dev = prepared.split(fraction, seed)
         run = replace(run, on_event=[*run.on_event, *self._listeners()])
         trained = learn(prepared, options, dev, run)
+        if config := self._config():
+            about = {**trained.model.about, "config": config}
+            trained = replace(trained, model=replace(trained.model, about=about))
         self._take(trained)
         self._model = trained.model
         return trained
+
+    def _config(self) -> dict[str, Any]:
+        """What the model says of parameters that are not the usual ones, as options spell them."""
+        usual, told = signature(type(self)).parameters, dict[str, Any]()
+        for name, value in super(Estimator, self).get_params(deep=False).items():
+            if name in _UNTOLD or value is None or value == usual[name].default:
+                continue
+            if name in ("shuffle", "temperature"):
+                name, value = f"no_{name}", not value
+            if isinstance(value, Mapping):
+                value = {class_name(key): float(number) for key, number in value.items()}
+            plain = isinstance(value, str | int | float | dict)
+            told[name.replace("_", "-")] = value if plain else str(value)
+        return told
 
     def _prepare(self, examples: Any, options: Options) -> Prepared:
         """What the task makes of examples to learn from."""

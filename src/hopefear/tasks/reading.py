@@ -33,12 +33,14 @@ def read(
 ) -> Contents:
     """Read a file as the command line does: ``(X, y, names)`` for estimators.
 
-    Of examples, X is a sparse matrix, y an array of labels, and names are those of the columns
-    where they have any. Of tokens, X is a list of lists of tokens (strings, or tuples of the
-    columns that names tells, of CoNLL-U ``word``, ``lemma`` … without ``id``), y a list of lists of
-    labels. Of lists of candidates, X is a list of
-    dicts with ``candidates``, y a list of lists of costs, and names are those of features. Of
-    treebanks, X is a list of lists of words as dicts, y a list of lists of ``(head, relation)``.
+    An estimator learns the same of X and y as ``hopefear train`` does of the file. Of texts, X is a
+    list of strings, of rows whose columns have names, which are ``names``, a list of dicts, and of
+    other rows a sparse matrix; y is an array of labels. Of tokens, X is a list of lists of tokens
+    (strings, or tuples of the columns that names tells, of CoNLL-U ``word``, ``lemma`` … without
+    ``id``), y a list of lists of labels. Of lists of candidates, X is a list of dicts with
+    ``candidates``, y a list of lists of costs, or of references where the file has no costs, and
+    names are those of features. Of treebanks, X is a list of lists of words as dicts, y a list of
+    lists of ``(head, relation)``.
 
     Parameters
     ----------
@@ -57,9 +59,9 @@ def read(
     report : ReadReport, optional
         Filled in with counts, messages of skipped lines, and what was recognised.
     **how
-        More for the reader of the format: ``ngrams``, ``min_count``, ``text_column`` … of texts,
+        More for the reader of the format: ``text_column`` and ``label_column`` of texts,
         ``many_classes=True`` for examples with a class for every second row or more, ``columns`` of
-        tokens, ``refs`` and ``metric`` of lists.
+        tokens, ``refs`` and ``gold`` of lists.
 
     Examples
     --------
@@ -68,8 +70,8 @@ def read(
     ...     _ = f.write("text,label\\ngood fun,pos\\nno fun,neg\\n")
     ...     f.flush()
     ...     X, y, names = read(f.name)
-    >>> X.toarray().tolist(), y.tolist(), list(names)
-    ([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]], ['pos', 'neg'], ['good', 'fun', 'no'])
+    >>> X, y.tolist(), names
+    (['good fun', 'no fun'], ['pos', 'neg'], None)
     """
     source, readers = Source(path, encoding), {k: e for k, e in TASKS.items() if e.contents}
     report = ReadReport() if report is None else report

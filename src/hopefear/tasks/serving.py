@@ -29,7 +29,7 @@ class Service:
     forms: Sequence[str] = ()  # what an input may be, in words
     text: bool = False  # whether it may be a text
     example: Any = None  # an input that can be read
-    rejects: ClassVar[bool] = False  # whether predict takes ``unknown``, a probability
+    asked: ClassVar[frozenset[str]] = frozenset()  # what predict takes beside inputs
 
     def __init__(self, model: Any, tagger: Any = None) -> None:
         self.model, self.tagger = model, tagger

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hopefear.testing.contracts import (
+    check_averaging,
     check_learner,
     check_loss,
-    check_readout,
     check_rule,
     check_structure,
     registered_parts,
@@ -26,9 +26,9 @@ __all__ = [
     "Force",
     "Outputs",
     "World",
+    "check_averaging",
     "check_learner",
     "check_loss",
-    "check_readout",
     "check_rule",
     "check_structure",
     "dense_rule",

@@ -13,8 +13,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.last import Last
 from hopefear.core.component import component
-from hopefear.core.interfaces import DROP, SCALE, Row, Rule, Structure, inferences_of, n_weights
+from hopefear.core.interfaces import (
+    DROP,
+    SCALE,
+    GradientSink,
+    Structure,
+    UpdateRule,
+    inferences_of,
+    n_weights,
+)
 from hopefear.core.learner import Learner, describe
 from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.costs.hamming import Hamming
@@ -24,9 +34,7 @@ from hopefear.errors import CombinationError
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear
 from hopefear.losses.logistic import Logistic
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
-from hopefear.recipes import COSTS, LOSSES, READOUTS, RULES
+from hopefear.recipes import AVERAGINGS, COSTS, LOSSES, RULES
 from hopefear.structures.classes import Multiclass
 from hopefear.testing.rules import DenseRule, dense_rule, replay
 from hopefear.testing.trees import tiny_structures
@@ -83,7 +91,7 @@ def registered_parts(kind: str | None = None) -> list[RegisteredPart]:
     True
     """
     parts = []
-    for table in (LOSSES, RULES, READOUTS):
+    for table in (LOSSES, RULES, AVERAGINGS):
         for name in table if kind in (None, table.kind) else ():
             part = table[name](**SETTINGS.get(name, {}))
             if hasattr(part, "cost"):
@@ -94,7 +102,7 @@ def registered_parts(kind: str | None = None) -> list[RegisteredPart]:
     return parts
 
 
-@component(Row)
+@component(GradientSink)
 class Sums(NamedTuple):
     """A row that adds entries up, and counts how often a coordinate came."""
 
@@ -105,7 +113,7 @@ class Sums(NamedTuple):
     def additive(self):
         return not self.merged
 
-    def put(self, j, g):
+    def add_entry(self, j, g):
         self.g[j] += g
         self.times[j] += g != 0.0
 
@@ -116,13 +124,13 @@ class _Everything:
     def __init__(self, outputs: int) -> None:
         self.outputs = outputs
 
-    def depth(self) -> int:
+    def n_outputs(self) -> int:
         return self.outputs
 
-    def needs(self) -> tuple[str, ...]:
+    def requires(self) -> tuple[str, ...]:
         return ("cost", "nbest", "expectation", "risk", "places")
 
-    def notes(self, places: int) -> int:
+    def new_scratch(self, places: int) -> int:
         return 0
 
 
@@ -207,7 +215,7 @@ class _Probe:
                 wanted, found = 0.75 * world.delta(k), self.direction(merged)
                 _agree(found, wanted, f"{self.name}: scatter is not the transpose of score")
             structure.add_difference(x, self.write(k), 0.75, mu, True)
-            norm = structure.norm(x, mu, Plain(spread))
+            norm = structure.weighted_squared_norm(x, mu, Plain(spread))
             _agree(norm, spread @ wanted**2, f"{self.name}: norm")
             entries = np.count_nonzero(wanted)
             room = self.work.max_nnz
@@ -244,32 +252,47 @@ class _Probe:
         _demand(
             (z <= 0.0) == wrong, f"{self.name}: margin {z} that is not exact, but wrong is {wrong}"
         )
-        if type(structure).lead is Structure.lead:
+        if type(structure).margin_over is Structure.margin_over:
             return
         for k in range(len(world.F)):
             y = self.write(k)
-            _agree(structure.lead(x, theta, y), world.lead(k), f"{self.name}: score is not linear")
-            right = structure.right(x, y)
-            _demand(right == (not world.rivals[k]), f"{self.name}: right is {right} for output {k}")
+            _agree(
+                structure.margin_over(x, theta, y),
+                world.lead(k),
+                f"{self.name}: score is not linear",
+            )
+            right = structure.is_gold(x, y)
+            _demand(right == (not world.rivals[k]), f"{self.name}: is_gold({k}) is {right}")
 
     def check_costs(self) -> None:
         structure, world, x, y = self.structure, self.world, self.x, self.work.y
         for cost in self.costs:
             costs = world.costs(cost)
             for k in range(len(world.F)):
-                charge = structure.charge(x, cost, self.write(k))
-                _agree(charge, costs[k], f"{self.name}: charge of output {k}")
+                charge = structure.output_cost(x, cost, self.write(k))
+                _agree(charge, costs[k], f"{self.name}: output_cost of output {k}")
             signs = {1.0: world.scores + costs, -1.0: world.scores - costs}
             if "worst" in self.offers:
                 signs[math.inf] = costs
             for sign, totals in signs.items():
-                z, price = structure.seek(x, self.work.theta, cost, sign, y)
+                z, price = structure.cost_augmented_argmax(x, self.work.theta, cost, sign, y)
                 k = world.number(y)
-                _agree(totals[k], totals.max(), f"{self.name}: seek with sign {sign:g}")
-                _agree([z, price], [world.lead(k), costs[k]], f"{self.name}: what seek returns")
+                _agree(
+                    totals[k],
+                    totals.max(),
+                    f"{self.name}: argmax at {sign:g} times cost",
+                )
+                _agree(
+                    [z, price],
+                    [world.lead(k), costs[k]],
+                    f"{self.name}: margin and cost at {sign:g}",
+                )
                 first = world.ranked(np.round(totals, 10))[0]
                 if not self.any_tie:
-                    _demand(k == first, f"{self.name}: seek finds {k} of ties, not {first}")
+                    _demand(
+                        k == first,
+                        f"{self.name}: argmax with cost finds {k}, not {first}",
+                    )
 
     def check_candidates(self) -> None:
         structure, world, x, theta = self.structure, self.world, self.x, self.work.theta
@@ -304,7 +327,7 @@ class _Probe:
             wanted = FORMULAS[type(loss).__name__](loss, self.world)
             _agree(value, wanted.value, f"{self.name}: value of {name}")
             _agree(self.direction(), wanted.g, f"{self.name}: {name}")
-            norm = structure.norm(x, work.mu, Ones())
+            norm = structure.weighted_squared_norm(x, work.mu, Ones())
             _agree(norm, wanted.g @ wanted.g, f"{self.name}: norm behind {name}")
 
         value, wins = structure.kl_and_gradient(x, work.theta, None, 1.0, 1.0, work.mu)
@@ -317,7 +340,7 @@ class _Probe:
             for cost, sharp in zip(self.costs, (2.0, 0.4), strict=False):
                 given = (x, work.theta, cost, sharp, 1.0, work.mu)
                 fields = {"cost": cost, "sharp": sharp}
-                compare("expect_cost", structure.expect_cost(*given), "risk", **fields)
+                compare("risk_and_gradient", structure.risk_and_gradient(*given), "risk", **fields)
                 value, _ = structure.kl_and_gradient(*given)
                 compare("kl_and_gradient by costs", value, "weighted-log", **fields)
         structure.add_difference(x, self.write(0), 1.0, work.mu, True)
@@ -328,7 +351,7 @@ class _Probe:
         ys = world.outputs.ys
         gold, other = ys[world.gold], ys[(world.gold + 1) % len(ys)]
         T, y = len(gold), np.array(other, self.work.y.dtype)
-        _demand(structure.places(x) == T, f"{self.name}: places")
+        _demand(structure.n_positions(x) == T, f"{self.name}: n_positions")
         for t in range(T):
             wrong = bool(structure.wrong_at(x, y, t))
             _demand(wrong == (gold[t] != other[t]), f"{self.name}: wrong_at({t}) is {wrong}")
@@ -337,12 +360,12 @@ class _Probe:
         for number in range(2**T):
             taken = np.array([number >> t & 1 for t in range(T)], np.uint8)
             mixture = tuple(b if s else a for a, b, s in zip(gold, other, taken, strict=True))
-            structure.mix(x, y, taken, mixed)
-            _demand(tuple(mixed.tolist()) == mixture, f"{self.name}: mix")
+            structure.mix_labels(x, y, taken, mixed)
+            _demand(tuple(mixed.tolist()) == mixture, f"{self.name}: mix_labels")
             if mixture in ys:
                 delta = world.F[world.gold] - world.features(mixture)
-                lead = structure.lead(x, self.work.theta, mixed)
-                _agree(lead, delta @ self.w, f"{self.name}: lead over a mixture")
+                lead = structure.margin_over(x, self.work.theta, mixed)
+                _agree(lead, delta @ self.w, f"{self.name}: margin over a mixture")
                 structure.add_difference(x, mixed, 0.5, self.work.mu, clear)
                 clear = False
                 wanted += 0.5 * delta
@@ -452,7 +475,7 @@ class _Ask:
         row = Sums(np.zeros(w.size), np.zeros(w.size, np.int64), False)
         if forced:
             self.structure.scatter(x, work.mu, row)
-        return forced, float(work.loss[0]), float(work.gap[0]), row.g
+        return forced, float(work.loss[0]), float(work.gold_margin[0]), row.g
 
 
 def check_rule(
@@ -495,7 +518,7 @@ def check_rule(
 
 def _agreeable(rule: Any) -> Any:
     for loss in (Hinge(), Logistic(), Linear()):
-        if not rule.objection(loss, "every"):
+        if not rule.incompatible_with(loss, "every"):
             return loss
     raise AssertionError(f"{describe(rule)} objects to hinge, logistic and linear; give a loss")
 
@@ -512,7 +535,7 @@ def _lines(trainer: OnlineTrainer, rows: Any, order: np.ndarray) -> Iterator[np.
     rule, name = trainer.learner.rule, describe(trainer.learner.rule)
     before, drop = None, 0.0
     for i, _ in zip(order, trainer.learn_pieces(Pieces(rows, order[:, None])), strict=True):
-        lines = np.array([rule.line(trainer.state, j) for j in range(trainer.n)])
+        lines = np.array([rule.lazy_weight(trainer.state, j) for j in range(trainer.n)])
         clock, (m, r, f) = trainer.state.clock, lines.T
         shrunk = np.sign(m) * np.maximum(np.abs(m) - f * clock[DROP], 0.0)
         weights = _weights(trainer)
@@ -531,11 +554,11 @@ def _check_sums(rule: Any) -> None:
     """Two moves of one coordinate in one tick, against one by their sum."""
     states = [rule.init(1, np.float64) for _ in range(2)]
     for g in (0.5, 0.25):
-        rule.move(states[0], 0, g, 0.5, 0.5)
-    rule.move(states[1], 0, 0.75, 0.5, 0.5)
+        rule.update(states[0], 0, g, 0.5, 0.5)
+    rule.update(states[1], 0, 0.75, 0.5, 0.5)
     for state in states:
         rule.tick(state, 1)
-    twice, once = (float(rule.reading(state).at(0)) for state in states)
+    twice, once = (float(rule.weight_view(state).at(0)) for state in states)
     if rule.additive():
         _agree(twice, once, f"{describe(rule)}: additive() promises that two moves add up")
 
@@ -560,10 +583,10 @@ def _check_merging(trainer: OnlineTrainer) -> None:
 
 def _check_rebase(trainer: OnlineTrainer) -> None:
     rule, before = trainer.learner.rule, _weights(trainer)
-    if type(rule).rebase is Rule.rebase:
+    if type(rule).rescale is UpdateRule.rescale:
         return
     for j in range(trainer.n):
-        rule.rebase(trainer.state, j)
+        rule.rescale(trainer.state, j)
     restart_clock(trainer.state.clock)
     _agree(_weights(trainer), before, f"{describe(rule)}: weights change when the clock restarts")
 
@@ -593,7 +616,7 @@ def _compare(trainer: OnlineTrainer, rows: Any, oracle: Any, order: Any, copies:
     return True
 
 
-def check_readout(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
+def check_averaging(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
     """Hold a readout to what it promises of the weights there were.
 
     It changes nothing about learning; settling its books early, and saving and going on, change
@@ -608,7 +631,7 @@ def check_readout(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | None 
 
     Examples
     --------
-    >>> check_readout(Last(), kept=lambda snapshots: snapshots[-1])
+    >>> check_averaging(Last(), kept=lambda snapshots: snapshots[-1])
     """
     for rule in (RULES["sgd"](rate=0.5, power=0.5), RULES["rda"](rate=0.5, l1=0.0217)):
         for on in ("every", "mistakes"):

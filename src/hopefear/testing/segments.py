@@ -28,7 +28,7 @@ def segment_outputs(structure: Segments, rows: SegmentRows, i: int) -> Outputs:
         np.array([segment_features(structure, rows, first, cut) for cut in cuts]),
         np.array([y == gold for y in ys]),
         lambda cost: np.array(
-            [sum(cost.price(g, c) for g, c in zip(gold, y, strict=True)) for y in ys]
+            [sum(cost.label_cost(g, c) for g, c in zip(gold, y, strict=True)) for y in ys]
         ),
         any_tie=True,
     )

@@ -34,10 +34,10 @@ class TinyArcs(NamedTuple):
     plain: int = 12
     rows: int = 5
 
-    def room(self, data):
+    def new_buffer(self, data):
         return TinyPad(np.zeros(4, np.uint32))
 
-    def most_keys(self, data):
+    def max_keys(self, data):
         return 32
 
     def arc_keys(self, x, h, m, pad):
@@ -54,7 +54,7 @@ class TinyArcs(NamedTuple):
         pad.keys[0] = (5 * h + 7 * s + m) % self.plain
         return 1
 
-    def last_keys(self, x, h, m, pad):
+    def outermost_child_keys(self, x, h, m, pad):
         pad.keys[0] = (4 * h + m) % self.plain
         return 1
 
@@ -89,7 +89,7 @@ def tree_outputs(tree: Tree, rows: TreeRows, i: int) -> Outputs:
     gold = tuple(rows.labels[start : start + n].tolist())
 
     def price(cost):
-        return np.array([sum(map(cost.price, gold, y)) for y in ys])
+        return np.array([sum(map(cost.label_cost, gold, y)) for y in ys])
 
     def spell(y):
         return tree_features(tree, Example(rows, i), y)
@@ -116,7 +116,7 @@ def is_tree(heads: Sequence[int], crossing: bool, single: bool) -> bool:
 def tree_features(tree: Tree, x: Example, y: Sequence[int]) -> np.ndarray:
     """F(x, y), part after part as the class ``Tree`` says their coordinates lie."""
     f, heads, made = np.zeros(n_weights(tree)), [0], tree.features
-    pad = made.room(x.data)
+    pad = made.new_buffer(x.data)
     heads += [code // tree.labels for code in y]
     words = range(1, len(heads))
     for m in words:
@@ -132,7 +132,7 @@ def tree_features(tree: Tree, x: Example, y: Sequence[int]) -> np.ndarray:
         s = max(nearer, key=lambda k: abs(k - h), default=0)
         np.add.at(f, pad.keys[: made.sibling_keys(x, h, s, m, pad)], 1.0)
         if all(abs(k - h) <= abs(m - h) for k in children):
-            np.add.at(f, pad.keys[: made.last_keys(x, h, m, pad)], 1.0)
+            np.add.at(f, pad.keys[: made.outermost_child_keys(x, h, m, pad)], 1.0)
         if h > 0 and heads[h] != m:
             np.add.at(f, pad.keys[: made.grandparent_keys(x, heads[h], h, m, pad)], 1.0)
     return f

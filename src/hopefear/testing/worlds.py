@@ -184,7 +184,7 @@ def class_outputs(structure: Any, rows: SparseRows, i: int) -> Outputs:
         [(c,) for c in range(n)],
         np.array([np.outer(x, side).ravel() for side in sides]),
         np.arange(n) == gold,
-        lambda cost: np.array([cost.price(gold, c) for c in range(n)]),
+        lambda cost: np.array([cost.label_cost(gold, c) for c in range(n)]),
         gold_last=True,
     )
 
@@ -201,7 +201,7 @@ def chain_outputs(chain: Chain, rows: TokenRows, i: int) -> Outputs:
         np.array([chain_features(chain, rows, first, y) for y in ys]),
         np.array([y == gold for y in ys]),
         lambda cost: np.array(
-            [sum(cost.price(g, c) for g, c in zip(gold, y, strict=True)) for y in ys]
+            [sum(cost.label_cost(g, c) for g, c in zip(gold, y, strict=True)) for y in ys]
         ),
         places=last - first,
     )
@@ -260,7 +260,7 @@ def list_outputs(structure: NBest, rows: ListRows, i: int) -> Outputs:
         [(c,) for c in range(last - first)],
         F,
         good,
-        lambda cost: np.array([cost.price(paid[oracle], price) for price in paid]),
+        lambda cost: np.array([cost.label_cost(paid[oracle], price) for price in paid]),
         rows.offsets[first:last].astype(np.float64),
         gold_last=True,
         predicts_last=True,
@@ -373,7 +373,9 @@ def formula_of(loss: Any) -> Formula | None:
         return FORMULAS[type(loss).__name__]
     if type(loss).subgradient is not Loss.subgradient:
         return None
-    return functools.partial(_by_margin, of=lambda loss, z: (loss.value(z), loss.slope(z)))
+    return functools.partial(
+        _by_margin, of=lambda loss, z: (loss.value(z), loss.negative_derivative(z))
+    )
 
 
 def softmax(v: np.ndarray) -> np.ndarray:
@@ -406,8 +408,8 @@ def _between(world: World, up: int, down: int, value: float, forced: bool) -> Fo
 def _by_margin(loss: Any, world: World, of: Callable[[Any, float], tuple[float, float]]) -> Force:
     """Gold against its best rival; ``of`` gives the value and minus the derivative at a margin."""
     best, importance = world.ranked()[0], world.importance
-    rival = best if loss.content() else world.best_rival()
-    if loss.content() and not world.rivals[best]:
+    rival = best if loss.is_mistake_driven() else world.best_rival()
+    if loss.is_mistake_driven() and not world.rivals[best]:
         return _nothing(world)
     z = ALONE if rival is None else world.lead(rival)
     value, slope = of(loss, z)

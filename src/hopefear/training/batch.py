@@ -12,7 +12,7 @@ import numpy as np
 from hopefear import __version__
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import component, kernel
-from hopefear.core.interfaces import Row, n_weights
+from hopefear.core.interfaces import GradientSink, n_weights
 from hopefear.core.learner import describe
 from hopefear.core.parallel import parallel
 from hopefear.core.workspace import Example, Plain
@@ -115,7 +115,7 @@ observed=true)|readout:last|v:0.1.0'
         counts = ("max_iter", "memory", "period")
         sizes = dict.fromkeys(("l1", "l2", "tolerance"), 0)
         check_parameters(self, at_least=sizes | dict.fromkeys(counts, 1), whole=counts)
-        if not {"expectation", "risk"} & set(self.loss.needs()):
+        if not {"expectation", "risk"} & set(self.loss.requires()):
             raise CombinationError(
                 f"Batch and {type(self.loss).__name__}: L-BFGS needs a smooth loss; use Log, "
                 "WeightedLog or Risk, or an online learner"
@@ -129,7 +129,7 @@ observed=true)|readout:last|v:0.1.0'
 
     def objective(self, structure: Any, rows: Any, n_jobs: int = 1) -> Any:
         """What is minimised, but for L1: the sum of the loss, of CRFs by their own kernels."""
-        log = self.loss.needs() == ("expectation",) and getattr(self.loss, "force", 1.0) == 1.0
+        log = self.loss.requires() == ("expectation",) and getattr(self.loss, "force", 1.0) == 1.0
         if log and isinstance(structure, Chain):
             return CRFObjective(structure, rows, self.l2, self.observed is not False, n_jobs)
         return LossObjective(structure, self.loss, rows, self.l2, n_jobs)
@@ -313,13 +313,13 @@ class LossObjective:
         return np.asarray(weights, np.float64)
 
 
-@component(Row)
+@component(GradientSink)
 class Adder(NamedTuple):
     """A row that is added to a vector."""
 
     vector: np.ndarray
 
-    def put(self, j, g):
+    def add_entry(self, j, g):
         self.vector[j] += g
 
 
@@ -332,7 +332,7 @@ def sum_losses(structure, loss, weights, data, first, last, work, row, totals):
         if loss.subgradient(structure, x, work) > 0:
             structure.scatter(x, work.mu, Adder(row))
         totals[0] += work.loss[0]
-        totals[1] += work.gap[0] <= 0.0 and data.weights[i] > 0.0
+        totals[1] += work.gold_margin[0] <= 0.0 and data.weights[i] > 0.0
 
 
 def _short(value: Any) -> str:

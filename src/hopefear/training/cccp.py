@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.averaging.last import Last
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
 from hopefear.core.learner import Learner
@@ -16,7 +17,6 @@ from hopefear.core.workspace import Example, Plain
 from hopefear.errors import CombinationError
 from hopefear.losses.fixed_hope import FixedHope
 from hopefear.losses.ramp import Ramp
-from hopefear.readouts.last import Last
 from hopefear.rules.sgd import SGD
 from hopefear.training.frank_wolfe import Blocks
 from hopefear.training.lbfgs import has_settled
@@ -244,4 +244,4 @@ def find_hopes(structure, cost, data, w, work, hopes):
     for i in range(hopes.shape[0]):
         x = Example(data, i)
         structure.score(x, Plain(w), work.theta)
-        structure.seek(x, work.theta, cost, -1.0, hopes[i])
+        structure.cost_augmented_argmax(x, work.theta, cost, -1.0, hopes[i])

@@ -362,7 +362,7 @@ def find_planes(
             sizes[i] = count
             empty(row)
         totals[0] += work.loss[0]
-        totals[1] += work.gap[0] <= 0.0 and data.weights[i] > 0.0
+        totals[1] += work.gold_margin[0] <= 0.0 and data.weights[i] > 0.0
     return sizes.size
 
 

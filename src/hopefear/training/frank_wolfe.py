@@ -263,7 +263,7 @@ def step_blocks(
         for e in range(first[i], first[i] + size[i]):
             j = columns[e]
             before += w[j] * entries[e]
-            row.put(np.uint64(j), -entries[e])
+            row.add_entry(np.uint64(j), -entries[e])
         if forced:
             structure.scatter(x, work.mu, row)
         count = row.filled[0]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, helper, kernel
-from hopefear.core.interfaces import Row
+from hopefear.core.interfaces import GradientSink
 from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.errors import CombinationError, ModelError
 from hopefear.structures.chain.chain import Chain
@@ -145,7 +145,7 @@ class MarginalBlocks(Blocks):
             raise ModelError("a block holds parts that its sentence does not have")
 
 
-@component(Row)
+@component(GradientSink)
 class Moved(NamedTuple):
     """A row that moves weights, and the sums that their average is made of."""
 
@@ -154,7 +154,7 @@ class Moved(NamedTuple):
     step: float
     share: float
 
-    def put(self, j, g):
+    def add_entry(self, j, g):
         self.weights[j] += self.step * g
         if self.averaging.size:
             self.averaging[j] += self.share * self.step * g
@@ -179,7 +179,7 @@ def step_marginals(
         for e in range(first[i], first[i] + size[i]):
             q = columns[e]
             before += score_of(theta, nodes, q) * entries[e]
-            row.put(np.uint64(q), -entries[e])
+            row.add_entry(np.uint64(q), -entries[e])
         gather(structure, mu, nodes, row)
         count = row.filled[0]
         if used[0] + count > columns.size:
@@ -192,7 +192,7 @@ def step_marginals(
         for e in range(first[i], first[i] + size[i]):
             take_off(structure, mu, nodes, columns[e], entries[e])
         mu.bag.used[1] = 0
-        square = structure.norm(x, mu, Ones(1.0))
+        square = structure.weighted_squared_norm(x, mu, Ones(1.0))
         taken = 1.0 if whole else step_length(value - (b[i] - before), square, l2)
         share = account(averaging, books, b, i, taken * (value + along + before - b[i]))
         if taken > 0.0:
@@ -213,11 +213,11 @@ def gather(chain, mu, nodes, row):
     """Put the weights of all parts into a row."""
     for q in range(nodes):
         if mu.live[q // chain.width] and mu.nodes[q] != 0.0:
-            row.put(np.uint64(q), mu.nodes[q])
+            row.add_entry(np.uint64(q), mu.nodes[q])
     for k in range(mu.extent[2]):
         q = mu.cells[k]
         if mu.edges[q] != 0.0:
-            row.put(np.uint64(nodes + q), mu.edges[q])
+            row.add_entry(np.uint64(nodes + q), mu.edges[q])
 
 
 @helper

@@ -23,7 +23,7 @@ import numpy as np
 
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import component, helper
-from hopefear.core.interfaces import Row
+from hopefear.core.interfaces import GradientSink
 from hopefear.core.learner import check_part, check_served, describe
 from hopefear.errors import CombinationError, ModelError
 from hopefear.losses.hinge import Hinge
@@ -167,7 +167,7 @@ def column_array(
     return array
 
 
-@component(Row)
+@component(GradientSink)
 class Gathered(NamedTuple):
     """A row whose entries are added up, and whose columns are known."""
 
@@ -176,7 +176,7 @@ class Gathered(NamedTuple):
     touched: np.ndarray  # int64[n]
     filled: np.ndarray  # int64[1]: how many are
 
-    def put(self, j, g):
+    def add_entry(self, j, g):
         if not self.seen[j]:
             self.seen[j] = 1
             self.touched[self.filled[0]] = j

@@ -13,7 +13,7 @@ import numpy as np
 
 from hopefear.core.averages import leave_line, start_afresh, totals_now
 from hopefear.core.component import component, helper, kernel
-from hopefear.core.interfaces import DROP, SCALE, Row, n_weights
+from hopefear.core.interfaces import DROP, SCALE, GradientSink, n_weights
 from hopefear.core.learner import Learner, check_served, describe
 from hopefear.core.memory import aligned, use_up, zeros
 from hopefear.core.workspace import Example, Workspace
@@ -46,7 +46,7 @@ class Tally(NamedTuple):
     loss: np.ndarray  # float64[1]: summed loss
 
 
-@component(Row)
+@component(GradientSink)
 class Mover(NamedTuple):
     """A row that moves the weights it is given."""
 
@@ -61,15 +61,15 @@ class Mover(NamedTuple):
     def additive(self):
         return self.rule.additive()
 
-    def ask(self, j):
-        self.rule.reading(self.state).ask(j)
-        self.readout.expect_touch(self.memory, j)
+    def prefetch(self, j):
+        self.rule.weight_view(self.state).prefetch(j)
+        self.readout.prefetch_memory(self.memory, j)
 
-    def put(self, j, g):
-        m0, r0, f0 = self.rule.line(self.state, j)
-        self.rule.move(self.state, j, g, self.a, self.b)
-        m1, r1, f1 = self.rule.line(self.state, j)
-        self.readout.touch(self.memory, self.totals, j, g, m0, r0, f0, m1, r1, f1)
+    def add_entry(self, j, g):
+        m0, r0, f0 = self.rule.lazy_weight(self.state, j)
+        self.rule.update(self.state, j, g, self.a, self.b)
+        m1, r1, f1 = self.rule.lazy_weight(self.state, j)
+        self.readout.on_update(self.memory, self.totals, j, g, m0, r0, f0, m1, r1, f1)
 
 
 @kernel(refcount=False)
@@ -83,29 +83,29 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
     for n in range(order.size):
         x = Example(data, order[n])
         if n + FAR < order.size:
-            structure.prefetch(Example(data, order[n + FAR]), False)
+            structure.prefetch_example(Example(data, order[n + FAR]), False)
         if n + NEAR < order.size:
-            structure.prefetch(Example(data, order[n + NEAR]), True)
-        structure.score(x, rule.reading(state), work.theta)
+            structure.prefetch_example(Example(data, order[n + NEAR]), True)
+        structure.score(x, rule.weight_view(state), work.theta)
         forced = loss.subgradient(structure, x, work) > 0
-        if not math.isfinite(work.gap[0]):
+        if not math.isfinite(work.gold_margin[0]):
             counts[BROKEN] = 1
             return n
-        mistaken = work.gap[0] <= 0.0 and data.weights[order[n]] > 0.0
+        mistaken = work.gold_margin[0] <= 0.0 and data.weights[order[n]] > 0.0
         tally.loss[0] += work.loss[0]
         counts[EXAMPLES] += 1
         counts[MISTAKES] += mistaken
         outcome[n] = MISTAKEN if mistaken else 0
         if always or (mistaken and forced):
-            totals = readout.close(memory, state.clock)
+            totals = readout.end_tick(memory, state.clock)
             if forced:
-                a, b = rule.stride(
+                a, b = rule.step_size(
                     structure,
                     x,
                     work.mu,
                     state,
                     work.loss[0],
-                    work.gap[0],
+                    work.gold_margin[0],
                     float(data.weights[order[n]]),
                 )
                 row = Mover(rule, state, readout, memory, totals, a, b)
@@ -114,8 +114,8 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
                 outcome[n] |= UPDATED
             counts[TICKS] += 1
             rule.tick(state, counts[TICKS])
-        readout.survive(memory)
-        if readout.full(memory) or rule.worn(state):
+        readout.count_example(memory)
+        if readout.window_full(memory) or rule.needs_rescaling(state):
             return n + 1
     return order.size
 
@@ -123,12 +123,12 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
 @kernel(refcount=False)
 def settle(rule, readout, state, memory, n):
     """Credit every coordinate with the closed ticks; rebase lines when the clock is worn."""
-    worn = rule.worn(state)
+    worn = rule.needs_rescaling(state)
     for j in range(n):
-        m, r, f = rule.line(state, j)
-        readout.settle(memory, j, m, r, f)
+        m, r, f = rule.lazy_weight(state, j)
+        readout.flush(memory, j, m, r, f)
         if worn:
-            rule.rebase(state, j)
+            rule.rescale(state, j)
     if worn:
         restart_clock(state.clock)
 
@@ -143,7 +143,7 @@ def restart_clock(clock):
 @kernel(refcount=False)
 def read_last(rule, state, out):
     """The weights of the present tick."""
-    weights = rule.reading(state)
+    weights = rule.weight_view(state)
     for j in range(out.size):
         out[j] = weights.at(j)
 
@@ -154,10 +154,10 @@ def read_sum(rule, state, account, lived, factor, first, out):
 
     Of the coordinates from ``first`` on.
     """
-    weights = rule.reading(state)
+    weights = rule.weight_view(state)
     now = totals_now(account)
     for j in range(first, first + out.size):
-        m, r, f = rule.line(state, j)
+        m, r, f = rule.lazy_weight(state, j)
         total = account.total[j] + leave_line(account, now, j, m, r, f)
         if lived != 0.0:
             total += lived * weights.at(j)
@@ -167,7 +167,7 @@ def read_sum(rule, state, account, lived, factor, first, out):
 @kernel(refcount=False)
 def support(rule, state, n):
     """(number of non-zero weights, sum of their sizes) of the present tick."""
-    weights = rule.reading(state)
+    weights = rule.weight_view(state)
     nonzero, size = 0, 0.0
     for j in range(n):
         w = weights.at(j)
@@ -196,7 +196,7 @@ class OnlineTrainer(Trainer):
     --------
     >>> from hopefear.data.generators import sparse_linear
     >>> from hopefear.losses.hinge import Hinge
-    >>> from hopefear.readouts.averaged import Averaged
+    >>> from hopefear.averaging.averaged import Averaged
     >>> from hopefear.rules.rda import RDA
     >>> from hopefear.structures.classes import Binary
     >>> data = sparse_linear(200, 50, per_row=(5, 10), true_weights=10, seed=1).dataset()
@@ -231,7 +231,7 @@ class OnlineTrainer(Trainer):
         done, step = 0, _ROOM if learner.readout.needs_history else order.size
         while done < order.size:
             part = order[done : done + step]
-            self.memory = learner.readout.with_room(
+            self.memory = learner.readout.reserve(
                 self.memory, part.size, part.size * self._work.max_nnz
             )
             done += self.learn_some(data, part, outcome[done:])
@@ -241,7 +241,7 @@ class OnlineTrainer(Trainer):
                     f"scores overflowed after {self.examples:,} examples with "
                     f"{learner.signature()}; use a smaller rate, or scale the feature values"
                 )
-            if learner.readout.full(self.memory) or learner.rule.worn(self.state):
+            if learner.readout.window_full(self.memory) or learner.rule.needs_rescaling(self.state):
                 self.settle()
 
     def learn_some(self, data: Any, order: np.ndarray, outcome: np.ndarray) -> int:
@@ -267,14 +267,14 @@ class OnlineTrainer(Trainer):
 
     def settle(self) -> None:
         """Bring the books up to date and empty them."""
-        if self.learner.readout.needs_history and self.learner.rule.worn(self.state):
+        if self.learner.readout.needs_history and self.learner.rule.needs_rescaling(self.state):
             raise HopefearError(
                 f"{describe(self.learner.rule)} forgets so fast that past predictors "
                 f"cannot be replayed; use a smaller l2 or rate, or readout=averaged"
             )
-        self.restarts += bool(self.learner.rule.worn(self.state))
+        self.restarts += bool(self.learner.rule.needs_rescaling(self.state))
         settle(self.learner.rule, self.learner.readout, self.state, self.memory, self.n)
-        self.learner.readout.afresh(self.memory)
+        self.learner.readout.reset_window(self.memory)
 
     def reopen(self) -> None:
         """Begins sums of weights with the weights there are, however these came about."""
@@ -357,7 +357,7 @@ class OnlineTrainer(Trainer):
             f"{part}.{name}": array
             for part, value in (
                 ("state", self.state),
-                ("memory", self.learner.readout.trimmed(self.memory)),
+                ("memory", self.learner.readout.shrink_to_fit(self.memory)),
                 ("tally", self.tally),
             )
             for name, array in _flatten(value)
@@ -368,7 +368,7 @@ class OnlineTrainer(Trainer):
         fresh, self.memory = self.memory, _rebuild(self.memory, arrays, "memory", grown=True)
         self.tally = _rebuild(self.tally, arrays, "tally")
         counted = self.tally.counts.min() >= 0 and math.isfinite(self.loss)
-        if not counted or not self.learner.readout.sound(self.memory, fresh, self.n):
+        if not counted or not self.learner.readout.is_valid(self.memory, fresh, self.n):
             raise ModelError(f"its numbers contradict {self.learner.signature()}")
 
 
@@ -396,7 +396,7 @@ def new_state(rule: Any, n: int, dtype: Any) -> Any:
 def _check_together(structure: Any, learner: Learner) -> None:
     """Refuse a learner that this structure cannot serve."""
     loss, readout = learner.loss, learner.readout
-    if reason := readout.refusal(loss, structure):
+    if reason := readout.incompatible_with(loss, structure):
         kept = type(getattr(readout, "readout", readout)).__name__
         raise CombinationError(f"{type(loss).__name__} and {kept}: {reason}")
     check_served(structure, loss)

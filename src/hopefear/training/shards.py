@@ -268,7 +268,7 @@ class ShardTrainer:
         """Brings sums of weights up to date; returns the number of examples they are over."""
         online, accounts = self.online, self._accumulators()
         if accounts and not self._ended:  # else asked again, where what it said was lost
-            online.learner.readout.close(online.memory, online.state.clock)
+            online.learner.readout.end_tick(online.memory, online.state.clock)
             online.settle()
         self._ended = True
         return sum(float(account.lived[1]) for account in accounts)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.averaging.averaged import Averaged
 from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
@@ -25,7 +26,6 @@ from hopefear.losses.log import Log
 from hopefear.losses.logistic import Logistic
 from hopefear.losses.risk import Risk
 from hopefear.metrics.lists import ListMetric
-from hopefear.readouts.averaged import Averaged
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient

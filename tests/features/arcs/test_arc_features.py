@@ -37,7 +37,7 @@ def rows_of(features, sentences):
 def keys(features, sentences, i, family, *words):
     """The features of one part, as the kernel spells them."""
     rows, made = rows_of(features, sentences), features.component()
-    pad = made.room(rows)
+    pad = made.new_buffer(rows)
     count = getattr(made, f"{family}_keys")(Example(rows, i), *words, pad)
     return pad.keys[:count].tolist()
 
@@ -92,7 +92,9 @@ def test_families_of_second_order_know_their_third_word():
     assert keys(features, text, 0, "grandparent", 1, 2, 3) != keys(
         features, text, 0, "grandparent", 4, 2, 3
     )
-    assert keys(features, text, 0, "last", 1, 3) != keys(features, text, 0, "sibling", 1, 0, 3)
+    assert keys(features, text, 0, "outermost_child", 1, 3) != keys(
+        features, text, 0, "sibling", 1, 0, 3
+    )
 
 
 def test_features_are_spread_over_the_table():
@@ -100,7 +102,7 @@ def test_features_are_spread_over_the_table():
         BANK.sentences, BANK.heads, ArcTemplates.named("standard"), COLUMNS, 22, 20
     )
     rows, made = rows_of(features, BANK.sentences), features.component()
-    pad, seen = made.room(rows), []
+    pad, seen = made.new_buffer(rows), []
     for m in range(1, 9):
         for h in range(9):
             if h != m:

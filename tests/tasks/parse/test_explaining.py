@@ -32,7 +32,7 @@ def model(request, bank):
 def test_names_have_the_keys_of_the_kernel(bank):
     data = dataset(bank, order=1)
     component, i = data.features.component(), 1
-    x, pad = Example(data.rows, i), component.room(data.rows)
+    x, pad = Example(data.rows, i), component.new_buffer(data.rows)
     sentence = naming.Sentence(data.features, bank.sentences, i)
     n = sentence.n
 
@@ -44,7 +44,7 @@ def test_names_have_the_keys_of_the_kernel(bank):
             continue
         same(naming.arc_part("arc", h, m), component.arc_keys(x, h, m, pad))
         same(naming.arc_part("label", h, m), component.label_keys(x, h, m, pad))
-        same(naming.last_part(h, m, n), component.last_keys(x, h, m, pad))
+        same(naming.last_part(h, m, n), component.outermost_child_keys(x, h, m, pad))
         between = (h + m) // 2
         for s in {0, between} - {h, m}:
             same(naming.sibling_part(h, s, m), component.sibling_keys(x, h, s, m, pad))

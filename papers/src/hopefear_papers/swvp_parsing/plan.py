@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.averaging.averaged import Averaged
 from hopefear.core.learner import Learner
 from hopefear.data.grammar import synthetic_treebank
 from hopefear.data.tree_rows import TreeDataset
 from hopefear.data.treebank import Treebank, read_treebank
 from hopefear.errors import HopefearError
 from hopefear.losses.swvp import BALANCED, OWN, SWVP, substructures
-from hopefear.readouts.averaged import Averaged
 from hopefear.recipes import Scale
 from hopefear.rules.sgd import SGD
 from hopefear.tasks import recipe

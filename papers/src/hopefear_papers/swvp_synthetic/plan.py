@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.averaging.averaged import Averaged
 from hopefear.core.learner import Learner
 from hopefear.data.generators import HMMSample, hmm
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.losses.swvp import AGGRESSIVE, BALANCED, OWN, SWVP, WM, WMR, substructures
-from hopefear.readouts.averaged import Averaged
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 

@@ -30,10 +30,12 @@ def bounds(comparator: np.ndarray | None = None) -> Callable[[Any, Any, Any], On
     Examples
     --------
     >>> from hopefear.data.generators import sparse_linear
-    >>> from hopefear.tasks.classify.task import train
+    >>> from hopefear.tasks.base import train
+    >>> from hopefear.tasks.classify.task import Classification
     >>> data = sparse_linear(300, 60, per_row=(5, 9), true_weights=30, seed=1).dataset()
     >>> events = []
-    >>> _ = train(data, "vrda", epochs=2, on_event=[events.append], instrument=bounds())
+    >>> how = {"epochs": 2, "on_event": [events.append], "instrument": bounds()}
+    >>> _ = train(Classification(), data, "vrda", **how)
     >>> events[-1]["theory"]["holds"]
     True
     """

@@ -18,7 +18,7 @@ from hopefear.core.averages import (
     totals_now,
 )
 from hopefear.core.component import component
-from hopefear.core.interfaces import Readout
+from hopefear.core.interfaces import Averaging
 
 
 class Observation(NamedTuple):
@@ -28,7 +28,7 @@ class Observation(NamedTuple):
     squares: np.ndarray  # float64[2]: |g|**2 of the present update; the largest so far
 
 
-@component(Readout)
+@component(Averaging)
 class Observed(NamedTuple):
     """Any readout, and beside it the sums behind Delta(u), its relaxed form and G.
 
@@ -41,15 +41,15 @@ class Observed(NamedTuple):
 
     Examples
     --------
-    >>> from hopefear.readouts.last import Last
+    >>> from hopefear.averaging.last import Last
     >>> Observed(Last()).init_memory(2, 4).absolute
     array([0.])
     """
 
     readout: Any
 
-    def refusal(self, loss, structure):
-        return self.readout.refusal(loss, structure)
+    def incompatible_with(self, loss, structure):
+        return self.readout.incompatible_with(loss, structure)
 
     @property
     def keeps_scale(self):
@@ -64,19 +64,19 @@ class Observed(NamedTuple):
             self.readout.init_memory(n, window), new_account(n, window), np.zeros(1), np.zeros(2)
         )
 
-    def with_room(self, memory, ticks, entries):
-        return memory._replace(kept=self.readout.with_room(memory.kept, ticks, entries))
+    def reserve(self, memory, ticks, entries):
+        return memory._replace(kept=self.readout.reserve(memory.kept, ticks, entries))
 
-    def trimmed(self, memory):
-        return memory._replace(kept=self.readout.trimmed(memory.kept))
+    def shrink_to_fit(self, memory):
+        return memory._replace(kept=self.readout.shrink_to_fit(memory.kept))
 
-    def sound(self, memory, fresh, n):
+    def is_valid(self, memory, fresh, n):
         own = memory.absolute.shape == (1,) and memory.squares.shape == (2,)
         account = sound_account(memory.account, fresh.account)
-        return own and account and self.readout.sound(memory.kept, fresh.kept, n)
+        return own and account and self.readout.is_valid(memory.kept, fresh.kept, n)
 
-    def afresh(self, memory):
-        self.readout.afresh(memory.kept)
+    def reset_window(self, memory):
+        self.readout.reset_window(memory.kept)
         start_afresh(memory.account)
 
     def average(self, memory, trainer):
@@ -85,29 +85,29 @@ class Observed(NamedTuple):
     def predictor(self, memory, trainer):
         return self.readout.predictor(memory.kept, trainer)
 
-    def close(self, memory, clock):
-        kept = self.readout.close(memory.kept, clock)
+    def end_tick(self, memory, clock):
+        kept = self.readout.end_tick(memory.kept, clock)
         close_tick(memory.account, clock, 1.0)
         memory.squares[0] = 0.0
         return kept, totals_now(memory.account)
 
-    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
-        self.readout.touch(memory.kept, now[0], j, g, m0, r0, f0, m1, r1, f1)
+    def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
+        self.readout.on_update(memory.kept, totals[0], j, g, m0, r0, f0, m1, r1, f1)
         memory.squares[0] += g * g
         memory.squares[1] = max(memory.squares[0], memory.squares[1])
         account = memory.account
-        left = leave_line(account, now[1], j, m0, r0, f0)
-        entered = enter_line(account, now[1], j, m1, r1, f1)
+        left = leave_line(account, totals[1], j, m0, r0, f0)
+        entered = enter_line(account, totals[1], j, m1, r1, f1)
         account.total[j] = (account.total[j] + left) - entered
         memory.absolute[0] += abs(left) - abs(entered)
 
-    def survive(self, memory):
-        self.readout.survive(memory.kept)
+    def count_example(self, memory):
+        self.readout.count_example(memory.kept)
 
-    def full(self, memory):
+    def window_full(self, memory):
         return memory.account.closed[0] == memory.account.drop.size
 
-    def settle(self, memory, j, m, r, f):
-        self.readout.settle(memory.kept, j, m, r, f)
+    def flush(self, memory, j, m, r, f):
+        self.readout.flush(memory.kept, j, m, r, f)
         amount = settle_line(memory.account, totals_now(memory.account), j, m, r, f)
         memory.absolute[0] += abs(amount)

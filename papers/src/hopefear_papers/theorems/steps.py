@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, kernel
-from hopefear.core.interfaces import Row, inferences_of
+from hopefear.core.interfaces import GradientSink, inferences_of
 from hopefear.core.learner import Learner, describe, part_name
 from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.errors import CombinationError, HopefearError
@@ -188,7 +188,7 @@ class MeasuredMIRA(Stepwise):
         if mistaken and hasattr(loss, "cost"):
             price = float(charged(structure, loss.cost, data, i, work.theta, work.y))
             if getattr(loss, "toward", ORACLE) == HOPE:
-                aim = float(price_of(structure, loss.cost, data, i, work.pad))
+                aim = float(price_of(structure, loss.cost, data, i, work.scratch))
         elif mistaken:
             price = loss.asked
         price, weight = max(0.0, price - aim), float(data.weights[i])
@@ -297,7 +297,7 @@ class MeasuredSWVP(Stepwise):
     def look(self, data: Any, i: int, mistaken: bool) -> None:
         work = self._work
         assert work is not None
-        room = int(work.pad.counts[USED]), work.y.size
+        room = int(work.scratch.counts[USED]), work.y.size
         out, squares = np.zeros(room, work.y.dtype), np.zeros(room[0])
         n = used_mixtures(self.learner.loss, self.structure, data, i, work, out, squares)
         self.square = max(self.square, float(squares[:n].max(initial=0.0)))
@@ -324,7 +324,7 @@ class MeasuredSWVP(Stepwise):
             "bound": bound,
             "R_JJ": math.sqrt(self.square),
             "delta_JJ": delta,
-            "backed_off": int(self._work.pad.counts[BACKED_OFF]) if self._work else 0,
+            "backed_off": int(self._work.scratch.counts[BACKED_OFF]) if self._work else 0,
             "holds": within if self.checked else None,
         }
 
@@ -389,7 +389,7 @@ class MeasuredSAPO(Stepwise):
         event["theory"] = self.theory()
 
 
-@component(Row)
+@component(GradientSink)
 class Entries(NamedTuple):
     """A row that is written down entry by entry."""
 
@@ -397,7 +397,7 @@ class Entries(NamedTuple):
     g: np.ndarray
     n: np.ndarray
 
-    def put(self, j, g):
+    def add_entry(self, j, g):
         self.j[self.n[0]], self.g[self.n[0]] = j, g
         self.n[0] += 1
 
@@ -412,25 +412,25 @@ def charged(structure, cost, data, i, theta, y):
     """Cost of the prediction at these scores."""
     x = Example(data, i)
     structure.margin(x, theta, y, False)
-    return structure.charge(x, cost, y)
+    return structure.output_cost(x, cost, y)
 
 
 @kernel
 def price_of(structure, cost, data, i, y):
-    return structure.charge(Example(data, i), cost, y)
+    return structure.output_cost(Example(data, i), cost, y)
 
 
 @kernel
 def used_mixtures(loss, structure, data, i, work, out, squares):
     """The m_J that have a weight, and their squared distances from gold; returns how many."""
-    x, found, n = Example(data, i), work.pad, 0
-    places = structure.places(x)
+    x, found, n = Example(data, i), work.scratch, 0
+    places = structure.n_positions(x)
     for k in range(found.counts[USED]):
         if found.gamma[k] > 0.0:
             take(loss, structure, x, found, k, places)
-            structure.mix(x, work.y, found.taken, found.mixture)
+            structure.mix_labels(x, work.y, found.taken, found.mixture)
             structure.add_difference(x, found.mixture, 1.0, work.mu, True)
-            squares[n] = structure.norm(x, work.mu, Ones(1.0))
+            squares[n] = structure.weighted_squared_norm(x, work.mu, Ones(1.0))
             for t in range(places):
                 out[n, t] = found.mixture[t]
             n += 1
@@ -443,7 +443,7 @@ def least_lead(structure, data, i, mixtures, weights, work):
     x, least = Example(data, i), np.inf
     structure.score(x, weights, work.theta)
     for k in range(mixtures.shape[0]):
-        least = min(least, structure.lead(x, work.theta, mixtures[k]))
+        least = min(least, structure.margin_over(x, work.theta, mixtures[k]))
     return least
 
 

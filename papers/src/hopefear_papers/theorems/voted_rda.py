@@ -196,7 +196,7 @@ def bound_report(
     >>> from hopefear.data.generators import sparse_linear
     >>> from hopefear.core.learner import Learner
     >>> from hopefear.losses.hinge import Hinge
-    >>> from hopefear.readouts.last import Last
+    >>> from hopefear.averaging.last import Last
     >>> from hopefear.structures.classes import Binary
     >>> from hopefear.training.online import OnlineTrainer
     >>> data = sparse_linear(300, 60, per_row=(5, 9), true_weights=30, margin=0.2, label_noise=0)
@@ -376,7 +376,7 @@ def _open_sizes(rule, state, account, n):
     total = 0.0
     now = totals_now(account)
     for j in range(n):
-        m, r, f = rule.line(state, j)
+        m, r, f = rule.lazy_weight(state, j)
         total += abs(leave_line(account, now, j, m, r, f))
     return total
 
@@ -407,7 +407,7 @@ def _largest_square(structure, data, work):
             x = Example(data, i)
             structure.margin(x, work.theta, work.y, True)
             structure.add_difference(x, work.y, 1.0, work.mu, True)
-            largest = max(largest, structure.norm(x, work.mu, Ones(1.0)))
+            largest = max(largest, structure.weighted_squared_norm(x, work.mu, Ones(1.0)))
     return largest
 
 
@@ -421,5 +421,5 @@ def _largest_of_lists(structure, data, work):
             if c != work.y[1] and data.weights[i] > 0.0:
                 work.y[0] = c
                 structure.add_difference(x, work.y, 1.0, work.mu, True)
-                largest = max(largest, structure.norm(x, work.mu, Ones(1.0)))
+                largest = max(largest, structure.weighted_squared_norm(x, work.mu, Ones(1.0)))
     return largest

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.averaging.averaged import Averaged
 from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.losses.hinge import Hinge
 from hopefear.metrics import Accuracy, Classification, confidence_interval
 from hopefear.metrics.lists import Parseval
-from hopefear.readouts.averaged import Averaged
 from hopefear.recipes import Scale
 from hopefear.rules.rda import RDA
 from hopefear.structures.classes import Binary

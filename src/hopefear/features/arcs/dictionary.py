@@ -32,7 +32,7 @@ def gold_keys(
         2: siblings and grandparents have features too.
     """
     wide = arcs._replace(plain=1 << _BITS, rows=1 << _BITS)
-    pad = wide.room(rows)
+    pad = wide.new_buffer(rows)
     plain, labelled = (np.empty(_MAX_KEYS + 16 * len(pad.keys), np.uint32) for _ in range(2))
     keys_found = [np.empty(0, np.uint32), np.empty(0, np.uint32)]
     at = np.zeros(2, np.int64)
@@ -69,7 +69,7 @@ def collect(arcs, data, heads, order, pad, plain, labelled, max_keys, at, counts
                 while 1 <= e <= n and heads[start + e - 1] != h:
                     e += step
                 if not 1 <= e <= n:
-                    put(pad, arcs.last_keys(x, h, m, pad), plain, counts, 0)
+                    put(pad, arcs.outermost_child_keys(x, h, m, pad), plain, counts, 0)
                 if h > 0:
                     g = np.int64(heads[start + h - 1])
                     put(pad, arcs.grandparent_keys(x, g, h, m, pad), plain, counts, 0)

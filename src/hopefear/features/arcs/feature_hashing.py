@@ -74,7 +74,7 @@ class HashedArcs(NamedTuple):
     known: Lookup
     known_rows: Lookup
 
-    def room(self, data):
+    def new_buffer(self, data):
         code = self.program.code
         longest = 1 + int(np.diff(data.morph_ptr).max(initial=0))
         max_features = int(code[3:20:5].max()) * (_MOST_COARSE + longest * longest)
@@ -82,8 +82,8 @@ class HashedArcs(NamedTuple):
             np.zeros(max_features, np.uint32), np.zeros(int(code[1:20:5].max()) + 1, np.uint64)
         )
 
-    def most_keys(self, data):
-        return 4 * len(self.room(data).keys)
+    def max_keys(self, data):
+        return 4 * len(self.new_buffer(data).keys)
 
     def arc_keys(self, x, h, m, pad):
         side = np.uint64(0) if h < m else _LEFT
@@ -98,7 +98,7 @@ class HashedArcs(NamedTuple):
         s = s if s > 0 else NONE
         return keys_of(self, 2, x, h, s, m, s, m, side, pad)
 
-    def last_keys(self, x, h, m, pad):
+    def outermost_child_keys(self, x, h, m, pad):
         side = _ODD if h < m else _ODD + _LEFT
         end = x.data.starts[x.i + 1] - x.data.starts[x.i] + 1
         return keys_of(self, 2, x, h, m, end, m, m, side, pad)

@@ -38,10 +38,10 @@ class ArcScores(NamedTuple):
     siblings: int = -1
     grands: int = -1
 
-    def room(self, data):
+    def new_buffer(self, data):
         return ArcPad(np.zeros(1, np.int64))
 
-    def most_keys(self, data):
+    def max_keys(self, data):
         return 2 * self.side * self.side
 
     def arc_keys(self, x, h, m, pad):
@@ -56,7 +56,7 @@ class ArcScores(NamedTuple):
         pad.keys[0] = self.siblings + ((x.i * self.side + m) * self.side + h) * self.side + s
         return 1 if self.siblings >= 0 else 0
 
-    def last_keys(self, x, h, m, pad):
+    def outermost_child_keys(self, x, h, m, pad):
         pad.keys[0] = self.lasts + (x.i * self.side + m) * self.side + h
         return 1 if self.lasts >= 0 else 0
 

@@ -146,9 +146,9 @@ class Chain(NamedTuple):
 
     def workspace(self, data, loss, dtype):
         longest = int(np.diff(data.starts).max(initial=1))
-        theta = self.search_space(longest, loss.depth(), dtype, "risk" in loss.needs())
+        theta = self.search_space(longest, loss.n_outputs(), dtype, "risk" in loss.requires())
         # Of mixtures of gold and one output, an edge has two choices for each of its labels.
-        cells = longest * max(2 * (loss.depth() + 1), 2 ** (self.order + 1))
+        cells = longest * max(2 * (loss.n_outputs() + 1), 2 ** (self.order + 1))
         mu = ChainMu(
             np.zeros_like(theta.scores.nodes),
             np.zeros_like(theta.scores.edges),
@@ -201,18 +201,18 @@ class Chain(NamedTuple):
     def margin(self, x, theta, y, exact):
         if not exact:
             self.argmax(x, theta, y)
-            z = self.lead(x, theta, y)
+            z = self.margin_over(x, theta, y)
             if z == 0.0 and is_gold(x, y):
                 return 1.0
             return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
         gold = gold_path(x, theta.path)
         best = rival(chain_shape(self), length(x), theta.scores, theta.space, gold, y)
-        return UNRIVALLED if best == -math.inf and is_gold(x, y) else self.lead(x, theta, y)
+        return UNRIVALLED if best == -math.inf and is_gold(x, y) else self.margin_over(x, theta, y)
 
-    def right(self, x, y):
+    def is_gold(self, x, y):
         return is_gold(x, y)
 
-    def lead(self, x, theta, y):
+    def margin_over(self, x, theta, y):
         shape, scores, start = chain_shape(self), theta.scores, x.data.starts[x.i]
         width, gold, z = self.width, x.data.labels, 0.0
         for t in range(length(x)):
@@ -226,16 +226,16 @@ class Chain(NamedTuple):
                     z += np.float64(scores.edges[a]) - np.float64(scores.edges[b])
         return z
 
-    def charge(self, x, cost, y):
+    def output_cost(self, x, cost, y):
         start, total = x.data.starts[x.i], 0.0
         for t in range(length(x)):
-            total += cost.price(x.data.labels[start + t], y[t])
+            total += cost.label_cost(x.data.labels[start + t], y[t])
         return total
 
-    def seek(self, x, theta, cost, sign, y):
+    def cost_augmented_argmax(self, x, theta, cost, sign, y):
         charge_nodes(self, x, theta, cost, sign)
         viterbi(chain_shape(self), length(x), theta.charged, theta.space.table, y)
-        return self.lead(x, theta, y), self.charge(x, cost, y)
+        return self.margin_over(x, theta, y), self.output_cost(x, cost, y)
 
     def k_best(self, x, theta, cost, ratio, outputs):
         scores, space, longest = theta.scores, theta.space, theta.path.size
@@ -273,7 +273,7 @@ class Chain(NamedTuple):
             return value, value < 0.6  # gold has over half of the probability
         return divergence(self, x, theta, cost, sharp, coef, mu), False
 
-    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
         T, sums = length(x), theta.sums
         copy_scores(self, T, theta.scores, sharp, sums.scores)
         price_nodes(self, x, cost, sums.prices)
@@ -282,13 +282,13 @@ class Chain(NamedTuple):
         scale_parts(self, T, mu, -coef * sharp)
         return risk
 
-    def places(self, x):
+    def n_positions(self, x):
         return length(x)
 
     def wrong_at(self, x, y, t):
         return x.data.labels[x.data.starts[x.i] + t] != y[t]
 
-    def mix(self, x, y, taken, mixture):
+    def mix_labels(self, x, y, taken, mixture):
         mix_paths(x, y, taken, mixture)
 
     def scatter(self, x, mu, row):
@@ -302,7 +302,7 @@ class Chain(NamedTuple):
             base, at = np.uint64(bag.rows[k]) * width, np.uint64(k) * width
             put_block(row, base, bag.sums, at, width)
 
-    def norm(self, x, mu, weights):
+    def weighted_squared_norm(self, x, mu, weights):
         fill_bag(self, x, mu)
         width, bag, total = self.width, mu.bag, 0.0
         for k in range(bag.used[0]):

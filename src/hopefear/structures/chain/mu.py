@@ -14,7 +14,7 @@ import numpy as np
 
 from hopefear.core.component import component, helper
 from hopefear.core.hashing import find_slot
-from hopefear.core.interfaces import Row
+from hopefear.core.interfaces import GradientSink
 from hopefear.structures.chain.theta import (
     AHEAD,
     ask_row,
@@ -107,20 +107,20 @@ class ChainMu(NamedTuple):
     total: np.ndarray  # float64[1]
 
 
-@component(Row)
+@component(GradientSink)
 class BagRow(NamedTuple):
     """A row that adds entries up."""
 
     bag: Bag
     width: int
 
-    def put(self, j, g):
+    def add_entry(self, j, g):
         row = np.int64(j) // self.width
         lane = np.int64(j) - row * self.width
         self.bag.sums[bag_block(self.bag, row, self.width) + lane] += g
 
 
-@component(Row)
+@component(GradientSink)
 class BagProduct(NamedTuple):
     """A row that multiplies entries with those of a bag."""
 
@@ -128,7 +128,7 @@ class BagProduct(NamedTuple):
     width: int
     total: np.ndarray
 
-    def put(self, j, g):
+    def add_entry(self, j, g):
         row = np.int64(j) // self.width
         block = bag_find(self.bag, row, self.width)
         if block >= 0:
@@ -190,11 +190,11 @@ def put_block(row, base, values, at, width):
     """Puts ``values[at : at + width]`` at ``base`` and behind."""
     if row.additive():
         for c in range(width):  # zeros too: then it is one vector
-            row.put(base + c, values[at + c])
+            row.add_entry(base + c, values[at + c])
     else:
         for c in range(width):
             if values[at + c] != 0.0:
-                row.put(base + c, values[at + c])
+                row.add_entry(base + c, values[at + c])
 
 
 @helper(inline=True)
@@ -218,7 +218,7 @@ def scatter_nodes(chain, x, mu, row):
                 continue
             for p in range(first, stop):
                 value = g if unit else g * values[p]
-                row.put(np.uint64(indices[p]) * width + c, value)
+                row.add_entry(np.uint64(indices[p]) * width + c, value)
 
 
 @helper(inline=True)
@@ -250,16 +250,16 @@ def scatter_edges(chain, x, mu, row):
         table, inside = q // size, q % size
         pair = inside if chain.order == 1 else inside // width
         if chain.transitions:
-            row.put(np.uint64(pair_base(chain) + pair), g)
+            row.add_entry(np.uint64(pair_base(chain) + pair), g)
         if chain.order == 2 and table > 0:
-            row.put(np.uint64(triple_base(chain) + inside), g)
+            row.add_entry(np.uint64(triple_base(chain) + inside), g)
         if chain.edge_attributes > 0:
             data = x.data
             token = data.starts[x.i] + table + 1
             for p in range(data.edge_indptr[token], data.edge_indptr[token + 1]):
                 base = pair_base(chain) + (1 + np.int64(data.edge_indices[p])) * width * width
                 value = data.edge_values[p] * g if data.edge_values.size else g
-                row.put(np.uint64(base + pair), value)
+                row.add_entry(np.uint64(base + pair), value)
 
 
 @helper

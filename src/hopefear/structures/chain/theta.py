@@ -180,7 +180,7 @@ def ask_row(weights, row, width):
     """A row of coordinates comes up soon: ask for its cache lines."""
     base = np.int64(row) * np.int64(width)
     for c in range(0, np.int64(width), LINE):
-        weights.ask(base + c)
+        weights.prefetch(base + c)
 
 
 @helper(inline=True)
@@ -265,7 +265,7 @@ def charge_nodes(chain, x, theta, cost, sign):
     for t in range(length(x)):
         gold = x.data.labels[start + t]
         for c in range(t * width, t * width + chain.labels):
-            price = sign * cost.price(gold, c - t * width)
+            price = sign * cost.label_cost(gold, c - t * width)
             theta.charged.nodes[c] = theta.scores.nodes[c] + price
 
 
@@ -275,7 +275,7 @@ def price_nodes(chain, x, cost, prices):
     width, start = chain.width, x.data.starts[x.i]
     for t in range(length(x)):
         for c in range(chain.labels):
-            prices[t * width + c] = cost.price(x.data.labels[start + t], c)
+            prices[t * width + c] = cost.label_cost(x.data.labels[start + t], c)
 
 
 @helper

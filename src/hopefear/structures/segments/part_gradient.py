@@ -137,7 +137,7 @@ def scatter_spans(structure, x, mu, row):
         first = pair_row(structure, c) * width
         for b in range(K):
             if mu.pairs[c * K + b] != 0.0:
-                row.put(first + np.uint64(structure.begin[b]), number(mu.pairs[c * K + b]))
+                row.add_entry(first + np.uint64(structure.begin[b]), number(mu.pairs[c * K + b]))
 
 
 @helper(inline=True)
@@ -148,7 +148,7 @@ def scatter_span(structure, x, mu, q, row):
     if g != 0.0:
         k, code = data.starts[x.i] * structure.longest + q // K, structure.begin[q % K]
         for p in range(data.span_indptr[k], data.span_indptr[k + 1]):
-            row.put(np.uint64(data.span_indices[p]) * width + np.uint64(code), g)
+            row.add_entry(np.uint64(data.span_indices[p]) * width + np.uint64(code), g)
 
 
 @shared_kernel

@@ -176,7 +176,7 @@ def charge_spans(structure, x, cost, sign, spans, running, charged):
             for c in range(K):
                 code = structure.begin[c] if d == 0 else structure.inside[c]
                 if code >= 0:
-                    running[c] += cost.price(gold[first + t + d], code)
+                    running[c] += cost.label_cost(gold[first + t + d], code)
                 charged[at + c] = spans[at + c] + sign * running[c]
 
 

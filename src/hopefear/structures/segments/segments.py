@@ -137,7 +137,7 @@ class Segments(NamedTuple):
         tokens = int(np.diff(data.starts).max(initial=1))
         n_attributes = np.diff(data.indptr[data.starts])  # of each sequence
         n_attributes = n_attributes + np.diff(data.span_indptr[data.starts * self.longest])
-        theta = self.search_space(tokens, loss.depth(), dtype, "risk" in loss.needs())
+        theta = self.search_space(tokens, loss.n_outputs(), dtype, "risk" in loss.requires())
         mu = SegmentMu(
             np.zeros_like(theta.nodes),
             np.zeros_like(theta.spans),
@@ -195,23 +195,23 @@ class Segments(NamedTuple):
     def margin(self, x, theta, y, exact):
         return margin_of(self, x, theta, y, exact)
 
-    def right(self, x, y):
+    def is_gold(self, x, y):
         return is_gold(x, y)
 
-    def lead(self, x, theta, y):
+    def margin_over(self, x, theta, y):
         gold = segments_score(self, length(x), theta, x.data.labels, x.data.starts[x.i])
         return gold - segments_score(self, length(x), theta, y, 0)
 
-    def charge(self, x, cost, y):
+    def output_cost(self, x, cost, y):
         start, total = x.data.starts[x.i], 0.0
         for t in range(length(x)):
-            total += cost.price(x.data.labels[start + t], y[t])
+            total += cost.label_cost(x.data.labels[start + t], y[t])
         return total
 
-    def seek(self, x, theta, cost, sign, y):
+    def cost_augmented_argmax(self, x, theta, cost, sign, y):
         charge_spans(self, x, cost, sign, theta.spans, theta.running, theta.charged)
         best_segments(self, length(x), theta.charged, theta.pairs, theta, y)
-        return self.lead(x, theta, y), self.charge(x, cost, y)
+        return self.margin_over(x, theta, y), self.output_cost(x, cost, y)
 
     def k_best(self, x, theta, cost, ratio, outputs):
         spans = theta.spans
@@ -234,10 +234,10 @@ class Segments(NamedTuple):
             return value, value < 0.6  # gold has over half of the probability
         return kl_of_segments(self, x, theta, cost, sharp, coef, mu), False
 
-    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
         return risk_of_segments(self, x, theta, cost, sharp, coef, mu)
 
-    def places(self, x):
+    def n_positions(self, x):
         return length(x)
 
     def scatter(self, x, mu, row):
@@ -267,17 +267,17 @@ def margin_of(structure, x, theta, y, exact):
     T = length(x)
     best_segments(structure, T, theta.spans, theta.pairs, theta, y)
     if not exact:
-        z = structure.lead(x, theta, y)
+        z = structure.margin_over(x, theta, y)
         if z == 0.0 and is_gold(x, y):
             return 1.0
         return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
     if is_gold(x, y):
         if rank_segments(structure, T, theta.spans, theta, 2, 0.0) < 2:
-            z = structure.lead(x, theta, y)
+            z = structure.margin_over(x, theta, y)
             return UNRIVALLED if z == 0.0 else z  # scores that are not finite must show
         for t in range(T):
             y[t] = theta.ranking.paths[theta.path.size + t]
-    return structure.lead(x, theta, y)
+    return structure.margin_over(x, theta, y)
 
 
 def bytes_needed(structure: Segments, tokens: int, depth: int) -> int:

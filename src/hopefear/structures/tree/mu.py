@@ -205,7 +205,9 @@ def write_unit(tree, x, mu, k):
         a = k if whole else mu.lasts.parts[k]
         h, m = np.int64(arcs.head[a]), np.int64(arcs.mod[a])
         g = mu.lasts.values[a]
-        return copy_keys(mu, tree.features.last_keys(x, h, m, mu.pad) if g != 0.0 else 0, g)
+        return copy_keys(
+            mu, tree.features.outermost_child_keys(x, h, m, mu.pad) if g != 0.0 else 0, g
+        )
     k -= size
     size = arcs.siblings[count] if whole else mu.siblings.used[0]
     if k < size:

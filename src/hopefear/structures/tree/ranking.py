@@ -47,7 +47,7 @@ def relation_price(tree, x, theta, cost, a, c):
     score = np.float64(theta.relations[a * tree.width + c])
     if cost is not None:
         gold = x.data.labels[x.data.starts[x.i] + theta.arcs.mod[a] - 1]
-        score += cost.price(gold, theta.arcs.head[a] * tree.labels + c)
+        score += cost.label_cost(gold, theta.arcs.head[a] * tree.labels + c)
     return score
 
 

@@ -66,7 +66,7 @@ def score_relations(tree, x, weights, theta):
             for k in range(count):
                 ahead = np.int64(base) + STEP * np.int64(pad.keys[min(k + AHEAD, count - 1)])
                 for c in range(0, tree.width, LINE):
-                    weights.ask(ahead + c)
+                    weights.prefetch(ahead + c)
                 row = base + np.uint64(STEP) * np.uint64(pad.keys[k])
                 for c in range(width):
                     relations[at + c] += weights.at(row + c)
@@ -103,7 +103,7 @@ def score_pairs(tree, x, weights, theta):
     arcs, pad, scores = theta.arcs, theta.pad, theta.scores
     for a in range(arcs.first[length(x) + 1]):
         h, m = np.int64(arcs.head[a]), np.int64(arcs.mod[a])
-        scores.lasts[a] = plain_sum(weights, pad, tree.features.last_keys(x, h, m, pad))
+        scores.lasts[a] = plain_sum(weights, pad, tree.features.outermost_child_keys(x, h, m, pad))
         for p in range(arcs.siblings[a], arcs.siblings[a + 1]):
             s = sibling_word(arcs, a, p)
             count = tree.features.sibling_keys(x, h, s, m, pad)
@@ -146,7 +146,7 @@ def charge_relations(tree, x, theta, cost, sign):
         gold = x.data.labels[start + theta.arcs.mod[a] - 1]
         code, best, top = theta.arcs.head[a] * tree.labels, 0, -math.inf
         for c in range(tree.labels):
-            score = theta.relations[a * width + c] + sign * cost.price(gold, code + c)
+            score = theta.relations[a * width + c] + sign * cost.label_cost(gold, code + c)
             if score > top:
                 best, top = c, score
         theta.trial_best[a], theta.trial.arcs[a] = best, top
@@ -206,6 +206,6 @@ def soften(tree, n, theta, sharp, cost, x, priced):
             share = math.exp(sharp * np.float64(theta.relations[a * width + c]) - top)
             total += share
             if priced:
-                paid += share * cost.price(gold, code + c)
+                paid += share * cost.label_cost(gold, code + c)
         theta.trial.arcs[a] = top + math.log(total) if total > 0.0 else -math.inf
         theta.prices[a] = paid / total if priced else 0.0

@@ -120,12 +120,12 @@ class Tree(NamedTuple):
 
     def workspace(self, data, loss, dtype):
         longest = int(np.diff(data.starts).max(initial=1))
-        expecting = bool({"expectation", "risk"} & set(loss.needs()))
-        theta = self.search_space(data, loss.depth(), dtype, expecting)
+        expecting = bool({"expectation", "risk"} & set(loss.requires()))
+        theta = self.search_space(data, loss.n_outputs(), dtype, expecting)
         mu = new_mu(
             self, theta, largest(data, self.order, np.arange(len(data.starts) - 1)), longest, dtype
         )
-        max_nnz = 2 * self.features.most_keys(data) * longest
+        max_nnz = 2 * self.features.max_keys(data) * longest
         return new_workspace(theta, mu, np.zeros(longest, np.int32), loss, max_nnz)
 
     def search_space(self, data, depth, dtype, expecting=False, which=None):
@@ -148,7 +148,7 @@ class Tree(NamedTuple):
             self.search.search_space(longest, counts, expecting),
             np.zeros(longest + 1, np.int32),
             np.zeros((3, longest + 1), np.int64),
-            self.features.room(data),
+            self.features.new_buffer(data),
             new_ranking(longest, max(2, depth)),
         )
 
@@ -161,19 +161,19 @@ class Tree(NamedTuple):
     def margin(self, x, theta, y, exact):
         return margin_of(self, x, theta, y) if exact else violation_of(self, x, theta, y)
 
-    def right(self, x, y):
+    def is_gold(self, x, y):
         return is_gold(x, y)
 
-    def lead(self, x, theta, y):
+    def margin_over(self, x, theta, y):
         return lead_of_gold(self, x, theta, y)
 
-    def charge(self, x, cost, y):
+    def output_cost(self, x, cost, y):
         start, total = x.data.starts[x.i], 0.0
         for m in range(length(x)):
-            total += cost.price(x.data.labels[start + m], y[m])
+            total += cost.label_cost(x.data.labels[start + m], y[m])
         return total
 
-    def seek(self, x, theta, cost, sign, y):
+    def cost_augmented_argmax(self, x, theta, cost, sign, y):
         return seek_tree(self, x, theta, cost, sign, y)
 
     def k_best(self, x, theta, cost, ratio, outputs):
@@ -199,19 +199,19 @@ class Tree(NamedTuple):
             return value, value < 0.6  # gold has over half of the probability
         return expect_good_trees(self, x, theta, cost, sharp, coef, mu), False
 
-    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
         return expect_cost_of_trees(self, x, theta, cost, sharp, coef, mu)
 
-    def places(self, x):
+    def n_positions(self, x):
         return length(x)
 
     def wrong_at(self, x, y, t):
         return x.data.labels[x.data.starts[x.i] + t] != y[t]
 
-    def above(self, x, t):
+    def gold_head(self, x, t):
         return x.data.labels[x.data.starts[x.i] + t] // self.labels - 1
 
-    def mix(self, x, y, taken, mixture):
+    def mix_labels(self, x, y, taken, mixture):
         start = x.data.starts[x.i]
         for t in range(length(x)):
             mixture[t] = y[t] if taken[t] else x.data.labels[start + t]
@@ -220,16 +220,16 @@ class Tree(NamedTuple):
         if row.additive():
             for k in range(n_units(self, x, mu)):
                 for e in range(write_unit(self, x, mu, k)):
-                    row.put(mu.columns[e], mu.entries[e])
+                    row.add_entry(mu.columns[e], mu.entries[e])
             return
         sum_up(self, x, mu)
         for k in range(mu.extent[BLOCKS]):
             first = np.uint64(mu.blocks[k] * STEP)
             for j in range(first, first + np.uint64(STEP)):
                 if mu.sums[j] != 0.0:
-                    row.put(j, mu.sums[j])
+                    row.add_entry(j, mu.sums[j])
 
-    def norm(self, x, mu, weights):
+    def weighted_squared_norm(self, x, mu, weights):
         sum_up(self, x, mu)
         total = 0.0
         for k in range(mu.extent[BLOCKS]):
@@ -302,7 +302,7 @@ def seek_tree(tree, x, theta, cost, sign, y):
     charge_relations(tree, x, theta, cost, sign)
     tree.search.find_tree(n, theta.arcs, theta.trial, theta.space, theta.heads)
     write_codes(tree, n, theta, theta.trial_best, y)
-    return lead_of_gold(tree, x, theta, y), tree.charge(x, cost, y)
+    return lead_of_gold(tree, x, theta, y), tree.output_cost(x, cost, y)
 
 
 @helper
@@ -378,7 +378,7 @@ def expect_cost_of_trees(tree, x, theta, cost, sharp, coef, mu):
         for c in range(tree.labels):
             score = sharp * np.float64(theta.relations[a * width + c])
             share = math.exp(score - theta.trial.arcs[a])
-            rest = mean * (cost.price(gold, code + c) - price)
+            rest = mean * (cost.label_cost(gold, code + c) - price)
             mu.relations.values[a * width + c] = -coef * sharp * share * (slope + rest)
     return risk
 
@@ -400,7 +400,7 @@ def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
         gold, code, total = x.data.labels[start + arcs.mod[a] - 1], arcs.head[a], 0.0
         for c in range(tree.labels):
             if theta.relations[a * width + c] > -math.inf:  # nothing is wanted that is forbidden
-                total += math.exp(-sharp * cost.price(gold, code * tree.labels + c))
+                total += math.exp(-sharp * cost.label_cost(gold, code * tree.labels + c))
         theta.trial.arcs[a] = math.log(total) if total > 0.0 else -math.inf
     divergence -= tree.search.part_means(n, arcs, theta.trial, theta.space, theta.means)
     for a in range(arcs.first[n + 1]):
@@ -408,7 +408,7 @@ def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
         for c in range(tree.labels):
             if theta.relations[a * width + c] == -math.inf:
                 continue
-            good = -sharp * cost.price(gold, code * tree.labels + c)
+            good = -sharp * cost.label_cost(gold, code * tree.labels + c)
             mean = means[a] * math.exp(good - theta.trial.arcs[a])
             values[a * width + c] += coef * mean
             divergence += mean * (good - np.float64(theta.relations[a * width + c]))

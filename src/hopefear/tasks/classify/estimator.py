@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -14,27 +13,26 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from hopefear.core.checks import check_fraction
 from hopefear.data.frames import from_table
-from hopefear.data.labels import check_classes, class_codes, class_name, distinct
-from hopefear.data.sparse import MEASURED, SparseDataset, as_dicts, norm_for
-from hopefear.data.text import as_strings, read_strings
-from hopefear.errors import HopefearError, InputError
+from hopefear.data.labels import class_name, distinct, sort_classes
+from hopefear.data.sparse import SparseDataset, as_dicts
+from hopefear.data.text import as_strings
+from hopefear.errors import HopefearError
 from hopefear.features import HashedFeatures, NGramFeatures
-from hopefear.features.ngrams import PLAIN, WHOLE, settled
-from hopefear.tasks.base import Explanation, begin
+from hopefear.features.ngrams import PLAIN
+from hopefear.tasks.answers import Question
+from hopefear.tasks.base import Explanation, NBestList, Trained, begin
+from hopefear.tasks.classify.answers import Answers, Output, answer, explain
 from hopefear.tasks.classify.model import Model
+from hopefear.tasks.classify.prepare import Examples, check_part, matrix, prepare
 from hopefear.tasks.classify.task import DEFAULT_LEARNER, Classification
 from hopefear.tasks.estimator import (
     ModelEstimator,
     as_value_errors,
     for_streams,
     given_together,
-    sample_weights,
 )
 from hopefear.training.loop import Event
-from hopefear.training.passes import content_order
 from hopefear.training.predictors import VotedPredictor
-
-_TEXT_OPTIONS = ("ngrams", "chars", "lowercase", "marks", "min_count", "max_share", "hash_bits")
 
 
 class NoWeightsError(HopefearError, AttributeError):
@@ -65,7 +63,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         texts and ``"counts"`` for numbers, and for texts that come in a stream.
     nb_share : float
         With ``values="nb"``, the share of naive Bayes in the weights when they are learned, from 0
-        to below 1, such as 0.6; see :func:`hopefear.tasks.classify.task.train`.
+        to below 1, such as 0.6: ``(1 - nb_share) w + nb_share mean(|w|) r``, for r of
+        :meth:`hopefear.data.sparse.SparseDataset.naive_bayes`. More trusts single features more
+        and what was learned of their company less.
     norm : {"auto", "l2", "none"}
         ``"l2"`` makes every row of length one afterwards, so that one set of rates suits all data.
         ``"auto"`` is ``"none"`` for at most 50 columns that most rows fill, whose lengths tell of
@@ -107,6 +107,13 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         Above 0, a line on the standard error stream after each pass.
     random_state : int, RandomState or None
         Fixes the orders. None takes another one each time.
+    n_jobs : int, optional
+        Threads of batch learners; the model does not depend on it. -1 takes all cores.
+    by_block : bool
+        Visit rows block by block, as those of a cache, so that both give the same model.
+    temperature : bool
+        Fit the temperature that makes probabilities of scores, which takes up to as long again as
+        training where nothing is held out; False takes 1.
     shards : int or Shards, optional
         Learn on so many shards of the data side by side, which are merged after every pass; see
         :class:`hopefear.training.shards.Shards`.
@@ -180,6 +187,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         callbacks: Sequence[Callable[[Event], None]] | None = None,
         verbose: int = 0,
         random_state: Any = 1,
+        n_jobs: int | None = 1,
+        by_block: bool = False,
+        temperature: bool = True,
         shards: Any = None,
         **params: Any,
     ) -> None:
@@ -209,24 +219,19 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         with as_value_errors():
             X_val, y_val = from_table(X_val, y_val, "text", "label")
         X, y = self._pair(X, y, reset=True)
-        classes = distinct(y)
         with as_value_errors():
-            check_classes("y", [class_name(c) for c in classes], len(y), self.many_classes)
-            seed, dev = self._seed(), None
-            data = _dataset(X, y, classes, sample_weight)
-            if not data.rows.weights.any():
-                raise HopefearError("every sample weight is zero; there is nothing to learn from")
+            (labels, names), dev = _labels_of(y), None
             if given_together(X_val=X_val, y_val=y_val):
-                X_val, y_val = self._pair(X_val, y_val, reset=False, features=data.features)
-                dev = _dataset(X_val, y_val, classes)
-            elif self.early_stopping:
-                data, dev = split_classes(data, self.validation_fraction, seed)
-            texts = isinstance(data.features, NGramFeatures | HashedFeatures)
-            task = self._asked(data, WHOLE if texts else PLAIN)
-            model = self._train(task, data, dev, self.metric, seed=seed)
-        self.classes_ = classes
-        self._model = self._signed(model)
+                dev = Examples.of_objects(*self._pair(X_val, y_val, reset=False), names)
+            self.train(Examples.of_objects(X, y, names, sample_weight), dev)
+        self._settle(labels)
         return self
+
+    def train(self, examples: Any, dev: Any = None, run: Any = None) -> Trained:
+        trained = super().train(examples, dev, run)
+        self.classes_ = np.array(trained.model.classes)
+        self.n_features_in_ = trained.model.features.size
+        return trained
 
     @for_streams
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -250,33 +255,25 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         >>> model.partial_fit([[2.0]], [1]).predict([[3.0]]).tolist()
         [1]
         """
-        X, y = self._pair(X, y, reset=not hasattr(self, "_model"), stream=True)
+        X, y = self._pair(X, y, reset=not hasattr(self, "_model"))
         with as_value_errors():
-            goes_on = self._begun()
-            labels = self._labels(classes)
-            if self.nb_share:
-                raise HopefearError("nb_share needs all the data; fit, or leave it out")
-            if self.class_weight == "balanced":
-                raise HopefearError("class_weight='balanced' needs all the data; give a dict")
-            data = _dataset(X, y, labels, sample_weight)
-            task = self._asked(data, PLAIN)
+            goes_on, (labels, names) = self._begun(), self._labels(classes)
+            examples = Examples.of_objects(X, y, names, sample_weight, not goes_on)
             if goes_on:
-                how, trainer = self._model.transform, self._trainer
-                scale = self._model.scale
-                task = replace(task, values=how["values"], norm=how["norm"], scaled_by=scale)
+                check_part(self._options())
+                how, model = self._model.transform, self._model
+                task = Classification(self.intercept, how["values"], how["norm"])
+                task = replace(task, class_weight=self._by_name(), scaled_by=model.scale)
+                data, trainer = examples.like(model.features, model.classes), self._trainer
             else:
-                model, trainer = begin(task, data, self.learner, self._learner_params())
+                prepared = prepare(examples, self._options())
+                task, data = prepared.task, prepared.data
+                self._model, trainer = begin(task, data, self.learner, self._learner_params())
+                self.n_features_in_ = data.n_features
             self._learn(task.prepared(data), trainer)
         if not goes_on:
-            self.classes_ = labels
-            self._model = self._signed(model)
+            self._settle(labels)
         return self
-
-    def _asked(self, data: SparseDataset, usual: Mapping[str, Any]) -> Classification:
-        values = settled({"values": self.values}, usual)["values"]
-        norm = norm_for(self.norm, data.features, len(data), data.rows.values.size)
-        how = self.intercept, values, norm, _by_name(self.class_weight)
-        return Classification(*how, nb_share=self.nb_share, texts=usual is WHOLE)
 
     def predict(
         self, X: Any, unknown: float | None = None, unknown_label: Any = "unknown"
@@ -299,25 +296,39 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         >>> model.predict(["good fun", "neither"], unknown=0.6).tolist()
         ['hope', 'unknown']
         """
-        codes, scores = self.model_.decide(self._rows(X))
-        labels = self.classes_[codes]
+        if unknown is not None:
+            with as_value_errors():
+                check_fraction("unknown", unknown)
+        answers = self._answer(X, Question(unknown=unknown))
+        labels = self.classes_[answers.labels]
         if unknown is None:
             return labels
-        with as_value_errors():
-            check_fraction("unknown", unknown)
-        sure = self.model_.answers().shares(scores).max(axis=1, initial=0.0) >= unknown
         named = np.array([unknown_label])
         kind = np.result_type(labels, named) if labels.dtype.kind == named.dtype.kind else object
-        return np.where(sure, labels.astype(kind), named.astype(kind))
+        return np.where(answers.is_known, labels.astype(kind), named.astype(kind))
+
+    def predict_nbest(self, X: Any, n: int = 5) -> list[list[Output]]:
+        """The n best classes of every row, best first, with probabilities and scores.
+
+        Examples
+        --------
+        >>> model = Classifier("perceptron").fit(["good fun", "so bad"], ["hope", "fear"])
+        >>> [output.label for output in model.predict_nbest(["good fun"], n=2)[0]]
+        ['hope', 'fear']
+        """
+        return [*map(NBestList, self._answer(X, Question(n)).outputs(self.classes_.tolist()))]
+
+    def _answer(self, X: Any, question: Question) -> Answers:
+        return answer(self.model_, self._rows(X), question)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: of the second of two classes (above 0 it is predicted), else a column a class."""
-        _, scores = self.model_.decide(self._rows(X))
+        scores = self._answer(X, Question()).scores
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """A probability for every row and class; see the notes on what it is worth."""
-        return self.model_.probabilities(self._rows(X))
+        return self._answer(X, Question()).shares
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithm of :meth:`predict_proba`; minus infinity where that is 0."""
@@ -342,23 +353,15 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         (0, 1, ['1', '0'])
         """
         with as_value_errors():
-            reason = self.model_.explain(self._rows(X), row)
+            reason = explain(self.model_, self._rows(X), row)
         own = dict(zip(self.model_.classes, self.classes_.tolist(), strict=True))
-        reason = reason._replace(label=own[reason.label], runner_up=own[reason.runner_up])
-        if not hasattr(self, "feature_names_in_"):
-            return reason
-        # The model knows columns by number; a name that is no number is the intercept.
-        gains = [
-            (str(self.feature_names_in_[int(name)]) if name.isdigit() else name, gain)
-            for name, gain in reason.contributions
-        ]
-        return reason._replace(contributions=gains)
+        return reason._replace(label=own[reason.label], runner_up=own[reason.runner_up])
 
     @classmethod
     def from_model(cls, model: Model) -> Self:
         learner, how = str(model.about.get("learner", DEFAULT_LEARNER)), model.transform
         share = model.about.get("nb_share", 0.0)
-        norm = model.about.get("norm", how["norm"])  # auto, or what was done
+        norm = model.about.get("config", {}).get("norm", "auto")
         values = how["values"]
         if model.features.kind not in ("ngrams", "hashed") and values == PLAIN["values"]:
             values = "auto"  # which of rows it is
@@ -400,70 +403,24 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         tags.input_tags.sparse = True
         return tags
 
-    def _pair(
-        self, X: Any, y: Any, *, reset: bool, features: Any = None, stream: bool = False
-    ) -> tuple[Any, np.ndarray]:
-        """``(X, y)`` as arrays; for texts and dicts, X is a dataset.
-
-        ``features`` are the columns of texts where these are known.
-        """
+    def _pair(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        """``(X, y)`` as lists of texts or of dicts, or as arrays, and an array."""
         with as_value_errors():
             given = X
             X, y = from_table(X, y, "text", "label")
             if y is None and X is not given:
                 raise HopefearError("texts need labels: give y, or a table with a column label")
-            texts = as_strings(X)
-            rows = as_dicts(X) if texts is None else None
-            if texts is None:
-                self._refuse_text_options()
-            if texts is None and rows is None:
+            rows: Any = as_strings(X)
+            rows = as_dicts(X) if rows is None else rows
+            if rows is None:
                 return self._arrays(X, y, reset=reset)
             y = column_or_1d(y, warn=True)
-            check_consistent_length(rows if texts is None else texts, y)
+            check_consistent_length(rows, y)
             check_classification_targets(y)
-            features = features if reset else features or self._model.features
-            if reset and stream and texts is None:
-                raise HopefearError(
-                    "a stream of dicts has names nobody knows yet; begin with fit, or give rows of "
-                    "sklearn.feature_extraction.FeatureHasher"
-                )
-            if reset and stream:
-                self._check_stream_of_texts()
             if reset:
                 for name in ("feature_names_in_", "n_features_in_"):
                     self.__dict__.pop(name, None)
-            if texts is None:
-                data = SparseDataset.from_dicts(rows or [], features)
-            else:
-                options = self._text_options(PLAIN if stream else WHOLE)
-                data = read_strings(texts, features=features, **options)
-            self.n_features_in_ = data.n_features
-            return data, y
-
-    def _text_options(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        options = settled({name: getattr(self, name) for name in _TEXT_OPTIONS}, usual)
-        return {**options, "chars": options["chars"] and tuple(options["chars"])}
-
-    def _refuse_text_options(self) -> None:
-        usual = signature(type(self)).parameters
-        for name in _TEXT_OPTIONS:
-            if getattr(self, name) != usual[name].default:
-                raise HopefearError(
-                    f"{name}={getattr(self, name)!r} is for texts, and X has none; "
-                    f"leave {name} out, or give a list of texts"
-                )
-
-    def _check_stream_of_texts(self) -> None:
-        if self.hash_bits is None:
-            raise HopefearError(
-                "a stream of texts has n-grams nobody knows yet; give hash_bits, such as 20, or "
-                "begin with fit"
-            )
-        if self.values in MEASURED:
-            raise HopefearError(
-                f"values={self.values!r} is measured on all texts; begin with fit, or take counts, "
-                "presence or log"
-            )
+            return rows, y
 
     def _arrays(self, *Xy: Any, reset: bool) -> Any:
         """``X`` or ``(X, y)`` as arrays; finite or not is left to the dataset, which says where."""
@@ -477,18 +434,16 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     def _rows(self, X: Any) -> SparseDataset:
         with as_value_errors():
             read = self.model_.read(X)
-            return _matrix(self._arrays(X, reset=False)) if read is None else read
+            return matrix(self._arrays(X, reset=False)) if read is None else read
 
-    def _labels(self, classes: Any) -> np.ndarray:
-        """All labels of a stream, from what its calls say."""
+    def _labels(self, classes: Any) -> tuple[np.ndarray, list[str]]:
+        """All labels of a stream and their names, from what its calls say."""
         first = not hasattr(self, "_model")
-        if classes is None:
-            if first:
-                raise HopefearError(
-                    "the first call of partial_fit needs classes: all the labels there will ever be"
-                )
-            return self.classes_
-        labels = distinct(np.asarray(classes))
+        if classes is None and first:
+            raise HopefearError(
+                "the first call of partial_fit needs classes: all the labels there will ever be"
+            )
+        labels, names = _labels_of(self.classes_ if classes is None else np.asarray(classes))
         if first and labels.size < 2:
             raise HopefearError(f"expected at least two classes, found one class only ({labels})")
         if not first and not np.array_equal(labels, self.classes_):
@@ -496,7 +451,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
                 f"classes={labels.tolist()} is not the same as in the first call, "
                 f"{self.classes_.tolist()}; fit a new Classifier"
             )
-        return labels
+        return labels, names
 
     def _weights(self) -> np.ndarray:
         model = self.model_
@@ -506,12 +461,21 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             )
         return model.predictor.weights.reshape(-1, model.structure.n_parts())
 
-    def _signed(self, model: Model) -> Model:
-        """With what :meth:`load` needs to give back the same labels and names."""
-        about: dict[str, Any] = {"label_kind": self.classes_.dtype.kind, "norm": self.norm}
+    def _by_name(self) -> Any:
+        weights = self.class_weight
+        if isinstance(weights, Mapping):
+            return {class_name(label): weight for label, weight in weights.items()}
+        return weights
+
+    def _settle(self, labels: np.ndarray) -> None:
+        """Keep the labels as they were given, with what :meth:`load` needs to give them back."""
+        about: dict[str, Any] = {}
+        if labels.dtype.kind not in "UO":
+            about["label_kind"] = labels.dtype.kind
         if hasattr(self, "feature_names_in_"):
             about["feature_names"] = [str(name) for name in self.feature_names_in_]
-        return replace(model, about={**model.about, **about})
+        self.classes_ = labels
+        self._model = replace(self._model, about={**self._model.about, **about})
 
     def _renewed(self, model: Model, trainer: Any, recent: Any) -> Model:
         model = super()._renewed(model, trainer, recent)
@@ -521,45 +485,15 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         )
 
 
-def _dataset(
-    X: Any, y: np.ndarray, classes: np.ndarray, sample_weight: Any = None
-) -> SparseDataset:
-    """Rows and labels for the learners; a label outside the classes is refused."""
-    names = [class_name(label) for label in classes]
-    if len(set(names)) < len(names):
-        raise HopefearError(f"two of the classes {names} read the same; rename one")
-    if sample_weight is not None:
-        sample_weight = np.asarray(sample_weight, np.float64)
-    if isinstance(X, SparseDataset):
-        weights = (
-            np.ones(len(X))
-            if sample_weight is None
-            else sample_weights(sample_weight, len(X), "texts")
-        )
-        rows = X.rows._replace(labels=class_codes(y, names), weights=weights)
-        data = SparseDataset(rows, X.n_features, names, X.features, X.source)
-    else:
-        data = _matrix(X, y, sample_weight, names)
-    if data.rows.labels.min(initial=0) < 0:
-        label = class_name(y[int(np.argmin(data.rows.labels))])
-        raise HopefearError(
-            f"the label {label!r} is not one of the classes {names[:20]}: a model cannot take on "
-            "new labels; give all of them at the beginning, or fit again"
-        )
-    return data
-
-
-def _matrix(*rows: Any) -> SparseDataset:
-    try:
-        return SparseDataset.from_csr(*rows)
-    except InputError as error:
-        raise HopefearError(f"{error}; NaN and infinity are refused") from None
-
-
-def _by_name(class_weight: Any) -> Any:
-    if isinstance(class_weight, Mapping):
-        return {class_name(label): weight for label, weight in class_weight.items()}
-    return class_weight
+def _labels_of(y: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """The different labels and their names, as the command line orders them: numbers by size."""
+    values = distinct(y)
+    labels = {class_name(label): label for label in values}
+    if len(labels) < len(values):
+        given = [class_name(label) for label in values]
+        raise HopefearError(f"two of the classes {given} read the same; rename one")
+    names = list(sort_classes(list(labels)))
+    return np.array([labels[name] for name in names], y.dtype), names
 
 
 def _from_names(names: Sequence[str], kind: Any) -> np.ndarray:
@@ -568,33 +502,3 @@ def _from_names(names: Sequence[str], kind: Any) -> np.ndarray:
         return np.array([name == "1" for name in names])
     numbers = {"i": int, "u": int, "f": float}
     return np.array([numbers[kind](name) if kind in numbers else name for name in names])
-
-
-def split_classes(
-    data: SparseDataset, fraction: float, seed: int
-) -> tuple[SparseDataset, SparseDataset]:
-    """``(rest, held out)``: a part of every class put aside, whatever the order of the rows.
-
-    Examples
-    --------
-    >>> data = SparseDataset.from_csr(np.eye(8), [0, 0, 0, 0, 1, 1, 1, 1])
-    >>> rest, held = split_classes(data, 0.25, seed=1)
-    >>> rest.rows.labels.tolist(), held.rows.labels.tolist()
-    ([0, 0, 0, 1, 1, 1], [0, 1])
-    """
-    if not 0.0 < fraction < 1.0:
-        raise HopefearError(f"validation_fraction must be between 0 and 1, not {fraction}")
-    order = content_order(data.rows)
-    order = order[data.rows.weights[order] > 0.0]
-    order = order[np.random.default_rng(seed).permutation(order.size)]
-    order = order[np.argsort(data.rows.labels[order], kind="stable")]
-    counts = np.bincount(data.rows.labels[order], minlength=len(data.classes))
-    wanted = np.minimum(np.round(counts * fraction), np.maximum(counts - 1, 0))
-    place = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    held = place < np.repeat(wanted, counts)
-    if not held.any():
-        raise HopefearError(
-            f"validation_fraction={fraction} of {order.size} rows leaves none to hold out in any "
-            "class; give X_val and y_val, or a larger fraction"
-        )
-    return data.take(np.sort(order[~held])), data.take(np.sort(order[held]))

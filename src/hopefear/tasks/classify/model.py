@@ -68,8 +68,8 @@ class Model(base.Model):
     scale: np.ndarray | None = None
     temperature: float = 1.0
 
-    def answers(self) -> ClassDecoder:
-        """What answers questions about rows."""
+    def decoder(self) -> ClassDecoder:
+        """What decides about rows."""
         return ClassDecoder(self.structure, self.predictor, self.temperature)
 
     def decide(self, dataset: SparseDataset | Any) -> tuple[np.ndarray, np.ndarray]:
@@ -77,7 +77,7 @@ class Model(base.Model):
 
         Scores have one column for two classes, else one for each.
         """
-        return self.answers().decide(self.prepared(dataset))
+        return self.decoder().decide(self.prepared(dataset))
 
     def predict(self, dataset: SparseDataset | Any) -> list[str]:
         """Class names, one a row."""
@@ -86,14 +86,7 @@ class Model(base.Model):
 
     def probabilities(self, dataset: SparseDataset | Any) -> np.ndarray:
         """One column a class: softmax of the scores by the temperature; of a vote, the shares."""
-        return self.answers().probabilities(self.prepared(dataset))
-
-    def known(
-        self, labels: np.ndarray, scores: np.ndarray, least: float, unknown: Any
-    ) -> list[Any]:
-        """Class names of what :meth:`decide` gave; ``unknown`` where none is as probable."""
-        sure = self.answers().shares(scores).max(axis=1, initial=0.0) >= least
-        return [self.classes[i] if s else unknown for i, s in zip(labels, sure, strict=True)]
+        return self.decoder().probabilities(self.prepared(dataset))
 
     def prepared(self, dataset: SparseDataset | Any) -> SparseRows:
         """The rows as this model wants them; texts, dicts and matrices have no labels."""
@@ -111,13 +104,9 @@ class Model(base.Model):
         """Texts or dicts in the columns of this model; None for anything else."""
         texts = as_strings(X)
         if texts is not None:
-            return self.counted(texts)
+            return read_strings(texts, features=self.features)
         rows = as_dicts(X)
         return None if rows is None else SparseDataset.from_dicts(rows, self.features)
-
-    def counted(self, texts: list[str]) -> SparseDataset:
-        """Texts in the columns of this model, whose features must be n-grams."""
-        return read_strings(texts, features=self.features)
 
     def top(self, n: int = 10) -> dict[str, list[tuple[str, float]]]:
         """The heaviest features of every class, heaviest first.
@@ -154,7 +143,7 @@ class Model(base.Model):
         weights = self.weights.reshape(-1, self.structure.n_parts())
         if weights.shape[1] == 1:
             weights = weights * np.array([[0.0, 1.0]])
-        best, scores = self.answers().decide(rows)
+        best, scores = self.decoder().decide(rows)
         label = int(best[0]) if label is None else label
         if other is None:
             order = np.argsort(-scores[0], kind="stable").tolist()

@@ -13,16 +13,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hopefear.core.checks import check_class_weight
-from hopefear.core.component import kernel
 from hopefear.core.learner import Learner
 from hopefear.data.blocks import chunks_of, elements
-from hopefear.data.sparse import SparseDataset, SparseRows
+from hopefear.data.sparse import SparseDataset, SparseRows, row_sizes
 from hopefear.errors import HopefearError
-from hopefear.metrics import best_temperature, classification_scores, score_names
+from hopefear.metrics import classification_scores, score_names, temperature_of
 from hopefear.recipes import Scale
 from hopefear.recipes.base import times_auto
 from hopefear.structures.classes import Binary, Multiclass
-from hopefear.tasks import TASKS, base
+from hopefear.tasks import TASKS
 from hopefear.tasks.base import Task, Trained, fingerprint
 from hopefear.tasks.classify.model import Model
 from hopefear.training.decoders.classes import ClassDecoder
@@ -43,7 +42,7 @@ TEXT_PARAMETERS: Mapping[str, Mapping[str, Any]] = {"adagrad-rda": {"rate": 0.3,
 
 @dataclass(frozen=True)
 class Classification(Task):
-    """The options of :func:`train` that only classifiers have."""
+    """Options that only classifiers have; see :class:`~hopefear.Classifier`."""
 
     name: ClassVar[str] = "classify"
     by_content: ClassVar[bool] = True
@@ -96,7 +95,7 @@ class Classification(Task):
     ) -> tuple[Any, Learner]:
         auto = self.intercept == "auto"
         measured = auto or times_auto(params.get("rate", "auto")) is not None
-        square, count = (float(m) for m in passes.means(sizes)) if measured else (1.0, 1.0)
+        square, count = (float(m) for m in passes.means(row_sizes)) if measured else (1.0, 1.0)
         bias = typical_value(square, count) if auto else self.intercept
         if not (isinstance(bias, Real) and math.isfinite(bias)):
             raise HopefearError(
@@ -187,7 +186,7 @@ class Classification(Task):
             classes = np.unique(data.rows.labels[some & ~held])
             if classes.size < 2 or weights[held].sum() < _FEWEST:
                 return 1.0
-            rest = reweighted(data, np.where(held, np.float32(0.0), weights))
+            rest = data.reweighted(np.where(held, np.float32(0.0), weights))
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", LearningWarning)  # which was said already
@@ -195,7 +194,7 @@ class Classification(Task):
             except (TooFewExamplesError, DivergedError):
                 return 1.0
             rows = self._unseen(data.take(held), rest)
-            scores = model.answers().scores(rows)
+            scores = model.decoder().scores(rows)
             parts.append((scores, rows.labels, rows.weights))
         return temperature_of(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
@@ -247,91 +246,6 @@ class Classification(Task):
         predictor = self.mixed(predictor, structure, data)
         about = {**about, **({"nb_share": self.nb_share} if self.nb_share else {})}
         return Model(structure, predictor, *meaning, signature, about, scale, temperature)
-
-
-def train(
-    dataset: SparseDataset,
-    learner: str | Learner = DEFAULT_LEARNER,
-    params: Mapping[str, Any] | None = None,
-    *,
-    intercept: float | str = "auto",
-    values: str = "counts",
-    norm: str = "none",
-    nb_share: float = 0.0,
-    class_weight: str | Mapping[str, float] | None = None,
-    prepared: bool = False,
-    **common: Any,
-) -> Trained:
-    """Train a classifier.
-
-    Parameters
-    ----------
-    dataset : SparseDataset
-        Rows with labels of at least two classes.
-    learner, params
-        Name of a recipe and the parameters to replace, or a learner.
-    intercept : float or "auto"
-        Value of a constant feature; 0 for none. ``"auto"`` takes the typical (root mean square)
-        value of a feature, so that the intercept learns neither faster nor slower than the
-        others; it is regularised like them.
-    values, norm : str
-        What is done to each row, now and whenever the model is used: ``counts``, ``presence``,
-        ``log``, ``tfidf`` or ``nb``; ``none`` or ``l2``. See
-        :meth:`hopefear.data.sparse.SparseDataset.transformed`.
-    nb_share : float
-        With ``values="nb"``, the share of naive Bayes in the weights when they are learned, from 0
-        to below 1: ``(1 - nb_share) w + nb_share mean(|w|) r``, for r of
-        :meth:`hopefear.data.sparse.SparseDataset.naive_bayes`. More trusts single features more
-        and what was learned of their company less.
-    class_weight : "balanced" or dict, optional
-        Weight of the examples of each class.
-    prepared : bool
-        ``values`` and ``norm`` have been applied to the data already, as in a cache.
-    **common
-        What all tasks share: passes (5 unless said), their order, held-out data, events,
-        checkpoints; see :func:`hopefear.tasks.base.train`.
-
-    Examples
-    --------
-    >>> from hopefear.data.generators import sparse_linear
-    >>> data = sparse_linear(500, 60, per_row=(5, 10), true_weights=20, seed=3).dataset()
-    >>> trained = train(data, "vrda", {"l1": 1e-4}, epochs=2)
-    >>> trained.model.classes, len(trained.model.predict(data))
-    (('-1', '1'), 500)
-    """
-    task = Classification(intercept, values, norm, class_weight, prepared, nb_share=nb_share)
-    return base.train(task, dataset, learner, params, **common)
-
-
-def temperature_of(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
-    """What scores are divided by so that answers are as probable as they are often right.
-
-    ``mean of max_c p_c(t) = share of right answers``, of examples that were not learned from. Of a
-    few hundred, likelihood tells the temperature half as exactly: single mistakes decide it. As if
-    one more example were as often right as by chance, so that few examples make nothing certain.
-    Scores have one column for two classes, else one for each.
-
-    >>> scores = np.array([[0.2], [0.1], [-0.1], [0.3]] * 5)
-    >>> right = np.array([1, 1, 0, 0] * 5)
-    >>> t = temperature_of(scores, right, np.ones(20))
-    >>> round(float((1.0 / (1.0 + np.exp(-np.abs(scores) / t))).mean()), 2)
-    0.74
-    """
-    if scores.shape[1] == 1:
-        scores = np.hstack([-scores / 2.0, scores / 2.0])
-    right = scores.argmax(axis=1) == labels
-    scores = scores - scores.max(axis=1, keepdims=True)
-    total = weights.sum(dtype=np.float64)
-    share = (weights @ right + 1.0 / scores.shape[1]) / (total + 1.0)
-    weights = weights / total
-    size = -float(weights @ scores.mean(axis=1))  # of differences of scores
-    if not size:
-        return 1.0
-
-    def nearness(t: float) -> float:
-        return -abs(float(weights @ (1.0 / np.exp(scores / (size * t)).sum(axis=1))) - share)
-
-    return size * best_temperature(nearness, tolerance=1e-3).value
 
 
 def structure_for(data: SparseDataset, bias: float) -> Any:
@@ -417,30 +331,4 @@ def weighted(data: SparseDataset, class_weight: str | Mapping[str, float] | None
     else:
         counts = np.bincount(labels, weights=weights, minlength=len(data.classes))
         factors = counts.sum() / (len(data.classes) * np.maximum(counts, 1e-12))
-    return reweighted(data, weights * factors[labels].astype(np.float32))
-
-
-def reweighted(data: SparseDataset, weights: np.ndarray) -> SparseDataset:
-    """The data with other example weights."""
-    rows = data.rows._replace(weights=weights)
-    changed = SparseDataset(rows, data.n_features, data.classes, data.features, data.source)
-    changed.cache = data.cache
-    return changed
-
-
-def sizes(rows: SparseRows) -> np.ndarray:
-    """Squared length and number of non-zero values of every row."""
-    out = np.empty((rows.labels.size, 2))
-    row_sizes(rows.indptr, rows.values, out)
-    return out
-
-
-@kernel
-def row_sizes(indptr, values, out):
-    for i in range(out.shape[0]):
-        square, count = 0.0, 0
-        for p in range(indptr[i], indptr[i + 1]):
-            v = np.float64(values[p])
-            square += v * v
-            count += v != 0.0
-        out[i, 0], out[i, 1] = square, count
+    return data.reweighted(weights * factors[labels].astype(np.float32))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.averaging.averaged import Averaged
 from hopefear.core.arrays import frozen_as
 from hopefear.core.component import kernel
 from hopefear.core.interfaces import n_weights
@@ -19,7 +20,6 @@ from hopefear.data.tree_rows import TreeDataset, TreeRows
 from hopefear.features.arcs.feature_hashing import hashed_arcs
 from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.losses.log import Log
-from hopefear.readouts.averaged import Averaged
 from hopefear.rules.sgd import SGD
 from hopefear.structures.tree.searches import tree_search
 from hopefear.structures.tree.theta import soften

@@ -89,7 +89,7 @@ class Tagging(Task):
         return chain_of(data.features, data.labels, self.order, search, limits)
 
     def check_together(self, structure: Chain, learner: Any, data: SequenceDataset) -> None:
-        check_lengths(data, structure, 1 if learner.batch else learner.loss.depth())
+        check_lengths(data, structure, 1 if learner.batch else learner.loss.n_outputs())
         if learner.batch and learner.observed is not None and not structure.transitions:
             raise HopefearError(
                 "a batch CRF learns weights of label pairs, which the templates leave out: add a "

@@ -114,7 +114,9 @@ class ListVotes(NamedTuple):
         data, first = self.data, self.data.scopes[self.i]
         candidate = data.starts[self.i] + part
         for e in range(data.indptr[candidate], data.indptr[candidate + 1]):
-            row.put(np.int64(data.features[first + data.columns[e]]), np.float64(data.values[e]))
+            row.add_entry(
+                np.int64(data.features[first + data.columns[e]]), np.float64(data.values[e])
+            )
 
     def choose(self, scores):
         best = 0

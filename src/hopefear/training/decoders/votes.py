@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, helper, interface, kernel, required
-from hopefear.core.interfaces import Row
+from hopefear.core.interfaces import GradientSink
 
 _CELLS = 1 << 13  # predictors times parts of a block: three numbers each stay in the cache
 
@@ -52,13 +52,13 @@ class Entries(NamedTuple):
     used: np.ndarray  # int64[1]
 
 
-@component(Row)
+@component(GradientSink)
 class Collector(NamedTuple):
     """A row that writes down what it is given."""
 
     entries: Entries
 
-    def put(self, j, g):
+    def add_entry(self, j, g):
         n = self.entries.used[0]
         self.entries.ids[n] = j
         self.entries.amounts[n] = g

@@ -41,7 +41,7 @@ class FreeEnergy(NamedTuple):
 
     Examples
     --------
-    >>> FreeEnergy(sharp=2.0).needs()
+    >>> FreeEnergy(sharp=2.0).requires()
     ('risk',)
     """
 
@@ -49,16 +49,18 @@ class FreeEnergy(NamedTuple):
     sharp: float = 1.0
     heat: float = 0.0
 
-    def needs(self):
+    def requires(self):
         return ("risk",)
 
     def subgradient(self, structure, x, work):
         importance = np.float64(x.data.weights[x.i])
-        risk = structure.expect_cost(x, work.theta, self.cost, self.sharp, importance, work.mu)
+        risk = structure.risk_and_gradient(
+            x, work.theta, self.cost, self.sharp, importance, work.mu
+        )
         if self.heat > 0.0:
             risk -= self.heat * warm(x, work, self.sharp * self.heat * importance)
         work.loss[0] = importance * risk
-        work.gap[0] = structure.margin(x, work.theta, work.y, False)
+        work.gold_margin[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if importance > 0.0 else 0
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.averaging.voted import Voted
 from hopefear.core.checks import check_parameters
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.costs.given import Given
 from hopefear.costs.pseudo_corpus import PseudoCorpus
 from hopefear.data.lists.dataset import counts_of, fixed_scores
 from hopefear.errors import CombinationError
-from hopefear.readouts.voted import Voted
 from hopefear.structures.nbest import NBest
 from hopefear.training.decoders.lists import ListDecoder
 from hopefear.training.online import OnlineTrainer
@@ -63,7 +63,7 @@ class OnlineTuner(RoundsTuner):
     Examples
     --------
     >>> from hopefear.losses.hope_fear import HopeFear
-    >>> from hopefear.readouts.averaged import Averaged
+    >>> from hopefear.averaging.averaged import Averaged
     >>> from hopefear.rules.passive_aggressive import PassiveAggressive
     >>> OnlineTuner(Learner(HopeFear(), PassiveAggressive(C=0.01), Averaged())).memory
     0.9

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from hopefear import __version__
+from hopefear.averaging.voted import Voted
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import helper, kernel
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.readouts.voted import Voted
 from hopefear.structures.classes import Binary
 from hopefear.training.lbfgs import minimise, norm
 from hopefear.training.loop import fit

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import DROP, Readout
+from hopefear.core.interfaces import DROP, Averaging
 
 
 class Votes(NamedTuple):
@@ -22,7 +22,7 @@ class Votes(NamedTuple):
     lived: np.ndarray  # float64[1]: c of the present predictor
 
 
-@component(Readout, keeps_scale=False, needs_history=True)
+@component(Averaging, keeps_scale=False, needs_history=True)
 class Voted(NamedTuple):
     """Majority vote, each predictor counting as often as it survived an example.
 
@@ -42,12 +42,12 @@ class Voted(NamedTuple):
 
     unused: int = 0  # a compiled part needs a field
 
-    def refusal(self, loss, structure):
+    def incompatible_with(self, loss, structure):
         # There is room for updates between gold and one other output, and mixtures of the two;
         # others would not fit, but where every update touches few coordinates.
-        several = loss.depth() > 1 and "places" not in loss.needs()
+        several = loss.n_outputs() > 1 and "places" not in loss.requires()
         bounded = not structure.why_unsupported("bounded")
-        if bounded or not (several or "expectation" in loss.needs()):
+        if bounded or not (several or "expectation" in loss.requires()):
             return ""
         return (
             "its updates are between more than two outputs, and votes keep every one; use "
@@ -65,7 +65,7 @@ class Voted(NamedTuple):
             np.zeros(1),
         )
 
-    def with_room(self, memory, ticks, entries):
+    def reserve(self, memory, ticks, entries):
         need_ticks = int(memory.counts[0]) + ticks
         need_entries = int(memory.counts[1]) + entries
         return memory._replace(
@@ -76,7 +76,7 @@ class Voted(NamedTuple):
             lines=_grown(memory.lines, need_entries),
         )
 
-    def trimmed(self, memory):
+    def shrink_to_fit(self, memory):
         ticks, entries = memory.counts
         return memory._replace(
             survived=memory.survived[:ticks],
@@ -86,7 +86,7 @@ class Voted(NamedTuple):
             lines=memory.lines[:entries],
         )
 
-    def sound(self, memory, fresh, n):
+    def is_valid(self, memory, fresh, n):
         if memory.counts.shape != (2,) or memory.lived.shape != (1,):
             return False
         ticks, entries = memory.counts
@@ -99,9 +99,9 @@ class Voted(NamedTuple):
         )
 
     def predictor(self, memory, trainer):
-        return trainer.voted(self.trimmed(memory))
+        return trainer.voted(self.shrink_to_fit(memory))
 
-    def close(self, memory, clock):
+    def end_tick(self, memory, clock):
         k = memory.counts[0]
         memory.survived[k] = memory.lived[0]
         memory.drops[k] = clock[DROP]
@@ -110,7 +110,7 @@ class Voted(NamedTuple):
         memory.lived[0] = 0.0
         return 0.0, 0.0, 0.0
 
-    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
+    def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
         entry = memory.counts[1]
         memory.coordinates[entry] = j
         memory.lines[entry, 0] = m1
@@ -119,7 +119,7 @@ class Voted(NamedTuple):
         memory.counts[1] = entry + 1
         memory.ends[memory.counts[0]] = entry + 1
 
-    def survive(self, memory):
+    def count_example(self, memory):
         memory.lived[0] += 1.0
 
 

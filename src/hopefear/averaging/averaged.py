@@ -16,10 +16,10 @@ from hopefear.core.averages import (
     totals_now,
 )
 from hopefear.core.component import component, prefetch
-from hopefear.core.interfaces import Readout
+from hopefear.core.interfaces import Averaging
 
 
-@component(Readout)
+@component(Averaging)
 class Averaged(NamedTuple):
     """Mean of the weights after each example: every predictor weighted by its survival count.
 
@@ -45,10 +45,10 @@ class Averaged(NamedTuple):
     def init_memory(self, n, window):
         return new_account(n, window)
 
-    def sound(self, memory, fresh, n):
+    def is_valid(self, memory, fresh, n):
         return sound_account(memory, fresh)
 
-    def afresh(self, memory):
+    def reset_window(self, memory):
         start_afresh(memory)
 
     def accumulators(self, memory):
@@ -63,23 +63,23 @@ class Averaged(NamedTuple):
             weights[trainer.weights() == 0.0] = 0.0
         return trainer.linear(weights)
 
-    def close(self, memory, clock):
+    def end_tick(self, memory, clock):
         close_tick(memory, clock, memory.lived[0])
         memory.lived[0] = 0.0
         return totals_now(memory)
 
-    def expect_touch(self, memory, j):
+    def prefetch_memory(self, memory, j):
         prefetch(memory.total, j)
         prefetch(memory.total, j + 8)  # twice as wide as weights: two lines for one
 
-    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
-        change_line(memory, now, j, m0, r0, f0, m1, r1, f1)
+    def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
+        change_line(memory, totals, j, m0, r0, f0, m1, r1, f1)
 
-    def survive(self, memory):
+    def count_example(self, memory):
         memory.lived[0] += 1.0
 
-    def full(self, memory):
+    def window_full(self, memory):
         return memory.closed[0] == memory.drop.size
 
-    def settle(self, memory, j, m, r, f):
+    def flush(self, memory, j, m, r, f):
         settle_line(memory, totals_now(memory), j, m, r, f)

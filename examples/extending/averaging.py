@@ -16,7 +16,7 @@ from hopefear.core.averages import (
     totals_now,
 )
 from hopefear.core.component import component
-from hopefear.core.interfaces import Readout
+from hopefear.core.interfaces import Averaging
 
 
 class Tail(NamedTuple):
@@ -24,7 +24,7 @@ class Tail(NamedTuple):
     seen: np.ndarray  # int64[1]: examples so far
 
 
-@component(Readout)
+@component(Averaging)
 class TailAveraged(NamedTuple):
     """Mean of the weights after each example, but for the first ones.
 
@@ -41,13 +41,13 @@ class TailAveraged(NamedTuple):
 
     skip: int = 0
 
-    def fault(self):
+    def parameter_error(self):
         return "" if self.skip >= 0 else "skip must not be negative"
 
     def init_memory(self, n, window):
         return Tail(new_account(n, window), np.zeros(1, np.int64))
 
-    def afresh(self, memory):
+    def reset_window(self, memory):
         start_afresh(memory.account)
 
     def predictor(self, memory, trainer):
@@ -55,21 +55,21 @@ class TailAveraged(NamedTuple):
             return trainer.linear(trainer.weights())
         return trainer.linear(trainer.mean(memory.account, np.float32))
 
-    def close(self, memory, clock):
+    def end_tick(self, memory, clock):
         close_tick(memory.account, clock, memory.account.lived[0])
         memory.account.lived[0] = 0.0
         return totals_now(memory.account)
 
-    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
-        change_line(memory.account, now, j, m0, r0, f0, m1, r1, f1)
+    def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
+        change_line(memory.account, totals, j, m0, r0, f0, m1, r1, f1)
 
-    def survive(self, memory):
+    def count_example(self, memory):
         memory.seen[0] += 1
         if memory.seen[0] > self.skip:
             memory.account.lived[0] += 1.0
 
-    def full(self, memory):
+    def window_full(self, memory):
         return memory.account.closed[0] == memory.account.drop.size
 
-    def settle(self, memory, j, m, r, f):
+    def flush(self, memory, j, m, r, f):
         settle_line(memory.account, totals_now(memory.account), j, m, r, f)

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import component
-from hopefear.core.interfaces import Readout
+from hopefear.core.interfaces import Averaging
 
 
 class Nothing(NamedTuple):
     nothing: np.ndarray
 
 
-@component(Readout)
+@component(Averaging)
 class Last(NamedTuple):
     """Keep the weights as training leaves them: the sparsest readout of a sparse rule.
 

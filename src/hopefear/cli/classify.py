@@ -1,0 +1,846 @@
+"""Classes on the command line: words, options, files and printing."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hopefear.cli import options
+from hopefear.cli.surface import Rehearsal, Sample, Score, Surface, Words, load_model
+from hopefear.errors import HopefearError
+
+if TYPE_CHECKING:
+    from hopefear.tasks.classify.answers import Answers
+
+_TRAIN = Words(
+    """
+Train a model on a file of labelled lines and write it as one file. With held-out data (--dev)
+every pass is scored on it, training stops when that no longer improves, and the best model is
+kept. The same data, options and seed give the same model, byte for byte, also when the run was
+killed and resumed.
+""",
+    """
+  hopefear train classify --train train.svm --dev dev.svm --model news.model
+  hopefear train classify --train reviews.tsv.gz --ngrams 2 --learner vrda -p l1=1e-5 \\
+      --epochs 10 --checkpoint state/ --resume --run runs/vrda --model reviews.model
+  hopefear train classify --train reviews.tsv.gz --ngrams 2 --chars 2-5 --values nb \\
+      --model reviews.model
+""",
+)
+_COMPARE = Words(
+    """
+Train several learners on the same data, test them on the same test data and show error, F1,
+sparsity and speed in one table, with a test of whether each is really worse than the best. With
+held-out data (--dev) each keeps its best pass on it, without it the last one. The report is one
+HTML page with learning curves. A learner may bring parameters: NAME:KEY=VALUE:KEY=VALUE.
+""",
+    """
+  hopefear compare classify --train train.svm --test test.svm \\
+      --learners perceptron,vrda,adagrad-rda
+  hopefear compare classify --train a.tsv --test b.tsv --ngrams 2 --epochs 3 \\
+      --learners rda:l1=1e-5,rda:l1=1e-4,vrda:readout=voted --report rda.html --json
+""",
+)
+_PREDICT = Words(
+    """
+A classifier prints one label for every line, in order. The file is read in blocks, so it may be
+of any size and may come from a pipe; labels in it are ignored and may be missing. With --proba the
+label is followed by CLASS:PROBABILITY for every class; with --nbest N a line holds the N best
+classes as CLASS:SCORE, best first, or as CLASS:PROBABILITY when both are given. Columns are
+separated by tabs. With --unknown P the label is `unknown`, or what --unknown-label says, where no
+class is as probable as P. With --output-format json it is an object a line, into which fields go
+where the file has objects; with --output-format columns the rows of a CSV file, or lines, come as
+they are with columns more: label, probability. --input-format text takes every line for a text.
+""",
+    """
+  hopefear predict --model news.model --input new.svm --output labels.txt
+  zcat reviews.tsv.gz | hopefear predict --model reviews.model --input - --nbest 3 --proba
+  hopefear predict --model intents.model --input new.txt --input-format text --unknown 0.4
+  hopefear predict --model reviews.model --input new.csv --output-format columns --output out.csv
+""",
+)
+_EVALUATE = Words(
+    """
+Score a classifier on labelled lines: accuracy, error, precision, recall and F1 in percent, log
+loss, Brier score and expected calibration error (ECE) of its probabilities, a 95 % confidence
+interval, and a row for every class. Examples of classes that training lacked are mistakes.
+With two classes precision, recall and F1 are those of the second one, with more they are means
+over classes. The file is read in blocks and may be of any size.
+""",
+    """
+  hopefear evaluate --model news.model --data test.svm
+  hopefear evaluate --model news.model --data test.svm.xz --json | python -m json.tool
+""",
+)
+_REHEARSAL = Rehearsal(
+    (
+        "train classify --train two.svm --epochs 2 --model m",
+        "train classify --train two.svm --dev two.svm --epochs 2 --model m",
+        "predict --model m --input two.svm --output out",
+        "predict --model m --input two.svm --output out --proba",
+        "evaluate --model m --data two.svm --report r.html",
+        "serve --model m",
+        "train classify --train six.svm --epochs 2 --model m",
+        "train classify --train six.svm --dev six.svm --epochs 2 --model m",
+        "predict --model m --input six.svm --output out",
+        "predict --model m --input six.svm --output out --proba",
+        "evaluate --model m --data six.svm --report r.html",
+        "serve --model m",
+    ),
+    (
+        "train classify --train texts.tsv --epochs 2 --model m",
+        "train classify --train texts.tsv --dev texts.tsv --epochs 2 --model m",
+        "predict --model m --input texts.tsv --output out",
+        "serve --model m",
+        "inspect --model m",
+    ),
+)
+
+_SHOWN = 40  # classes in the table
+_WORDS = 30  # features that stand for an example
+_MOST_NEW = 1000  # classes that a model lacks
+_CELLS = 1 << 28  # bytes of statistics that an interval may take
+# To read of a stream at a time, at most. Of texts a bad line takes those before it in its block
+# along; of svmlight it does not, and threads that parse and learn meet less often where blocks are
+# large.
+STREAM_BYTES = {"text": 1 << 16, "svmlight": 1 << 21}
+
+
+class Classes(Surface):
+    """The task ``classify``."""
+
+    name, noun = "classify", "classes"
+    rehearsal = _REHEARSAL
+    words: ClassVar[Mapping[str, Words]] = {
+        "train": _TRAIN,
+        "compare": _COMPARE,
+        "predict": _PREDICT,
+        "evaluate": _EVALUATE,
+        "inspect": Words("", "  hopefear inspect --model news.model --top 20"),
+    }
+    passes = "5, of texts 10; of batch learners, their max_iter"
+    metrics = "accuracy, f1, precision, recall, log_loss, … (default: accuracy)"
+    files = ("names", "comparator", "weights")
+    no_parameters = ("names", "weights", "text_column", "label_column", "comparator")
+    jobs = 1
+    texts = ("text",)
+    outputs: ClassVar[Mapping[str, str]] = {
+        "labels": "one a line",
+        "columns": "the rows of the file, with columns more",
+        "json": "an object a line; those of the file, with fields more",
+    }
+
+    def data_options(self, group: argparse._ArgumentGroup, verb: str) -> None:
+        options.one_format(
+            group,
+            self.name,
+            "svmlight (label id:value …), tsv (label<TAB>text), csv (with a header), json (an "
+            "object a line), fasttext (__label__x text) or vw (Vowpal Wabbit); auto looks at the "
+            "file's name and first line",
+        )
+        _columns(group)
+        options.flag(
+            group,
+            "--many-classes",
+            "take labels for classes also where there is one for every second line, or many have a "
+            "fraction, as targets of regression",
+        )
+        options.on_error(group)
+        if verb == "train":
+            options.named(
+                group, "--weights", "weights of the examples of --train, one number a line"
+            )
+
+    def learning_options(
+        self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
+    ) -> None:
+        options.class_weights(group, "weight of the examples of each class")
+        shared()
+        options.learning_jobs(
+            group,
+            ", and rarely pays where search is as cheap as here",
+            "1, but one a core to parse svmlight",
+        )
+        if verb == "train":
+            options.flag(
+                group,
+                "--no-temperature",
+                "do not fit the temperature that makes probabilities of scores, which takes "
+                "up to as long again as training where there is no --dev",
+            )
+
+    def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        group = parser.add_argument_group("features")
+        whole = ", of texts in caches and streams"
+        group.add_argument(
+            "--ngrams",
+            type=_orders,
+            default="auto",
+            metavar="N",
+            help="texts: longest n-gram of words, 1 to 3; 0 for none but --chars (default: 2; 1"
+            f"{whole})",
+        )
+        group.add_argument(
+            "--chars",
+            type=_lengths,
+            default="auto",
+            metavar="A-B",
+            help="texts: n-grams of A to B characters too, within words whose edges are marked; 0 "
+            f"for none (default: 2-5; 0{whole})",
+        )
+        group.add_argument(
+            "--lowercase",
+            action=argparse.BooleanOptionalAction,
+            default=True,
+            help="texts: fold letters to lower case (default: --lowercase)",
+        )
+        group.add_argument(
+            "--marks",
+            action=argparse.BooleanOptionalAction,
+            default="auto",
+            help="texts: count every punctuation mark as a word, not only ! ? $ (default: --marks; "
+            f"--no-marks{whole})",
+        )
+        options.whole(group, "--min-count", "texts: keep n-grams seen in at least N lines", 1)
+        group.add_argument(
+            "--max-share",
+            type=_share,
+            default=1.0,
+            metavar="SHARE",
+            help="texts: leave out n-grams that more than this share of the lines have, such as "
+            "0.5 (default: 1)",
+        )
+        options.whole(
+            group, "--hash-bits", "texts: hash n-grams to 2^N columns: bounded memory, no names"
+        )
+        options.choice(
+            group,
+            "--values",
+            ("auto", "counts", "presence", "log", "tfidf", "nb"),
+            "values as they are, 1 for each present, log(1 + value), values times inverse document "
+            "frequencies, or 1 times how much a feature tells of a class (NB-SVM); auto is tfidf "
+            "for texts but those in caches and streams, counts for all else",
+        )
+        group.add_argument(
+            "--nb-share",
+            type=_less_than_one,
+            default=0.0,
+            metavar="SHARE",
+            help="with --values nb, the share of naive Bayes in the weights when they are learned, "
+            "such as 0.6 (default: 0)",
+        )
+        options.choice(
+            group,
+            "--norm",
+            ("auto", "l2", "none"),
+            "l2 divides every row by its length, so that one set of rates suits all data; auto is "
+            "l2, but none for at most 50 columns that most rows fill",
+        )
+        group.add_argument(
+            "--intercept",
+            type=_intercept,
+            default="auto",
+            metavar="VALUE",
+            help="value of a constant feature: auto (that of a typical feature), a "
+            "number, or 0 for none (default: auto)",
+        )
+        options.named(
+            group, "--names", "svmlight: names of the features, line i for id i; kept in the model"
+        )
+
+    def use_options(
+        self, verb: str, parser: argparse.ArgumentParser, **groups: argparse._ArgumentGroup
+    ) -> None:
+        if verb != "inspect":
+            _columns(groups["data"])
+        if verb == "predict":
+            group = groups["output"]
+            group.add_argument(
+                "--unknown",
+                type=_share,
+                metavar="P",
+                help="classes: print --unknown-label where no class is as probable as P",
+            )
+            options.named(
+                group,
+                "--unknown-label",
+                "what --unknown prints (default: unknown)",
+                "LABEL",
+                default="unknown",
+            )
+
+    def last_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        group = options.bounds(parser)
+        options.named(
+            group, "--comparator", "take the weights of this model as comparator instead", "MODEL"
+        )
+
+    def check(self, args: argparse.Namespace, verb: str) -> None:
+        if getattr(args, "nb_share", 0.0) and args.values != "nb":
+            args.usage_error("--nb-share belongs to --values nb")
+        if verb == "predict" and args.unknown is None and args.unknown_label != "unknown":
+            args.usage_error("--unknown-label belongs to --unknown P")
+        if verb == "predict" and args.unknown is not None and (args.nbest or args.explain):
+            args.usage_error("--unknown is about single labels: leave out --nbest and --explain")
+        if verb == "train" and args.comparator and not args.bounds:
+            args.usage_error("--comparator belongs to --bounds")
+
+    # Files.
+
+    def examples(
+        self, which: str, args: argparse.Namespace, report: Any, prepared: Any = None
+    ) -> Any:
+        from hopefear.tasks.classify.prepare import Examples, grams_of
+
+        path, data = getattr(args, which), getattr(prepared, "data", None)
+        if data is None:
+            self.check_memory(args)
+        known = {} if data is None else {"features": data.features, "classes": data.classes}
+        file, folder = _file(path, args, report, **known), getattr(args, "cache", None)
+        if data is None and folder is not None and file.message:
+            raise HopefearError(f"--cache {folder} is for svmlight and tsv, and {file.message}")
+        how = {"on_error": args.on_error, "report": report}
+        how["n_jobs"] = options.threads(getattr(args, "jobs", None))
+
+        def read(settled: Mapping[str, Any]) -> Any:
+            if folder is not None:
+                rows = _cached(file, args, report, settled)
+            else:
+                counted = grams_of(settled) if file.kind == "text" else {}
+                rows = file.read(**how, **counted)
+            if args.names:
+                rows = _named(rows, args.names)
+            if getattr(args, "weights", None):
+                rows = _with_weights(rows, args.weights, report.skipped)
+            return rows
+
+        return Examples(
+            source=str(path),
+            read=read,
+            like=lambda features, classes: file.read(features=features, classes=classes, **how),
+            texts=file.kind == "text",
+            held="memory" if folder is None else "cache",
+        )
+
+    def needs_all(self, args: argparse.Namespace) -> str | None:
+        from hopefear.data.sparse import MEASURED
+
+        whole = {
+            f"--values {args.values}": args.values in MEASURED,
+            "--class-weight balanced": args.class_weight == "balanced",
+            "--weights": args.weights is not None,
+            "--names": args.names is not None,
+            f"--min-count {args.min_count}": args.min_count > 1,
+            f"--max-share {args.max_share}": args.max_share < 1.0,
+            "--format vw": args.format == "vw",
+        }
+        return next((option for option, given in whole.items() if given), None)
+
+    def stream(self, args: argparse.Namespace, console: Any, report: Any) -> Any:
+        from hopefear.cli.streaming import BITS, Incoming, head_of, known
+        from hopefear.data.files import ReadReport
+        from hopefear.data.labels import check_classes
+        from hopefear.features import HashedFeatures, IdentityFeatures
+        from hopefear.features.ngrams import PLAIN, Grams, settled
+        from hopefear.tasks.classify.prepare import Examples, grams_of, prepare
+
+        if option := self.needs_all(args):
+            raise HopefearError(
+                f"{option} is measured on, or belongs to, data that is read as a whole; leave it "
+                "out with --stream"
+            )
+        file = _file(args.train, args, ReadReport())
+        if file.kind == "vw":
+            raise HopefearError(
+                f"--stream: {args.train} has the names of Vowpal Wabbit, whose table would grow "
+                "without end; give svmlight or texts"
+            )
+        parameters = self.parameters(args)
+        bits, texts = parameters.setdefault("hash_bits", BITS), file.kind == "text"
+        features: Any = IdentityFeatures(1 << bits)
+        if texts:
+            chosen = grams_of(settled(parameters, PLAIN))
+            names = ("ngrams", "chars", "lowercase", "marks")
+            features = HashedFeatures(Grams(*(chosen[name] for name in names)), bits)
+        elif args.hash_bits is None:
+            del parameters["hash_bits"]
+        args.format, how = file.format, {"on_error": args.on_error}
+        with head_of(args) as head:
+            report_of_head = ReadReport()
+            hashed: dict[str, Any] = {"hash_bits": 16} if texts else {}
+            seen = _file(head, args, report_of_head).read(**how, **hashed)
+            classes = args.classes
+            if classes is None:
+                classes = seen.classes
+                check_classes(args.train, classes, len(seen), args.many_classes)
+            known(classes, args.train)
+            like = {"features": features, "classes": tuple(classes)}
+            first = _file(head, args, report_of_head, **like).read(**how, **like)
+        first.source = str(args.train)
+        given = Examples(
+            source=first.source,
+            read=lambda _: first,
+            like=lambda *_: first,
+            texts=texts,
+            held="stream",
+            sample=seen,
+        )
+        prepared = prepare(given, parameters)
+        for message in prepared.messages:
+            console.say(message)
+        if not texts:
+            console.say(
+                f"{args.train}: {1 << bits:,} columns; ids from there on are left out (--hash-bits "
+                "N gives 2^N)"
+            )
+
+        def blocks() -> Iterator[Any]:
+            read = {"block_bytes": STREAM_BYTES[file.kind], "n_jobs": options.threads(args.jobs)}
+            yield from _file(args.train, args, report, **like).blocks(
+                report=report, **read, **how, **like
+            )
+
+        def held_out(path: str) -> Any:
+            return _file(path, args, ReadReport(), **like).read(**how, **like)
+
+        return Incoming(prepared.task, prepared.data, blocks, held_out)
+
+    # Words about data and training.
+
+    def scores(self, prepared: Any) -> tuple[Score, ...]:
+        return Score("error", "error", higher=False), Score("F1", "f1")
+
+    def describe(self, prepared: Any) -> str:
+        data = prepared.data
+        return (
+            f"{data.source}: {len(data):,} examples, {data.n_features:,} features, "
+            f"{len(data.classes)} classes, {data.rows.values.size:,} values"
+        )
+
+    def settings(self, prepared: Any, args: argparse.Namespace) -> dict[str, Any]:
+        task = prepared.task
+        return {"values": task.values, "norm": task.norm, "intercept": task.intercept}
+
+    def outcome(self, prepared: Any, trained: Any) -> dict[str, Any]:
+        messages = list(prepared.messages)
+        return {**prepared.sizes(), "temperature": trained.model.temperature, "messages": messages}
+
+    def summary(self, prepared: Any, result: Mapping[str, Any], trained: Any) -> dict[str, Any]:
+        return {
+            "updates": f"{result['updates']:,} on {trained.fit.trainer.examples:,} examples",
+            "temperature": f"{result['temperature']:.3g}",
+        }
+
+    def comparator(self, prepared: Any, args: argparse.Namespace) -> Any:
+        if (path := args.comparator) is None:
+            return None
+        from hopefear.training.predictors import LinearPredictor
+
+        (task, model), data = load_model(path), prepared.data
+        if (
+            task != "classify"
+            or model.classes != data.classes
+            or model.features.to_header() != data.features.to_header()
+        ):
+            raise HopefearError(
+                f"--comparator {path}: the model has other classes or features than "
+                f"{data.source}; give one trained on the same columns"
+            )
+        if not isinstance(model.predictor, LinearPredictor):
+            raise HopefearError(
+                f"--comparator {path}: a voted model has no single weights; give one "
+                "trained with readout=averaged or last"
+            )
+        return model.predictor.weights
+
+    def shown(self, prepared: Any, test: Any, i: int) -> str:
+        row = slice(*test.rows.indptr[i : i + 2])
+        names = test.features.names(test.rows.indices[row][:_WORDS])
+        return f"{i + 1}: {' '.join(map(str, names))}"
+
+    # What is asked of models.
+
+    def answers(
+        self, args: argparse.Namespace, model: Any, console: Any, report: Any
+    ) -> Iterator[bytes]:
+        from hopefear.data.write_rows import RowWriter
+        from hopefear.tasks.answers import Question
+        from hopefear.tasks.classify.answers import answer
+
+        question = Question(args.nbest, args.proba, args.unknown, args.unknown_label)
+        form, rows = args.output_format or "labels", list[bytes]()
+        kept = None if form == "labels" else rows
+        file = _file_like(args.input, model, args, report, False, kept)
+        if form == "columns" and file.kind != "text":
+            raise HopefearError(
+                f"--output-format columns: {args.input} is {file.format}, which has no columns; "
+                "give csv, tsv, json or text"
+            )
+        writer = RowWriter(file, rows)
+        for data in _blocks(file, model, args, report):
+            found = answer(model, data, question)
+            if form == "labels":
+                lines = _labels(found)
+            elif form == "json" or file.format == "json":
+                lines = writer.with_fields(found.as_dicts())
+            else:
+                lines = writer.with_columns(*_cells(found))
+            yield "".join(lines).encode()
+
+    def reasons(
+        self, args: argparse.Namespace, model: Any, console: Any, report: Any
+    ) -> Iterator[bytes]:
+        from hopefear.cli.explain import told
+        from hopefear.tasks.classify.answers import explain
+
+        number, file = 0, _file_like(args.input, model, args, report, False)
+        for data in _blocks(file, model, args, report):
+            for row in range(len(data)):
+                number += 1
+                reason = explain(model, data, row)
+                yield told(f"example {number}", {"example": number}, reason, args)
+
+    def evaluate(
+        self, args: argparse.Namespace, model: Any, console: Any, report: Any
+    ) -> dict[str, Any]:
+        import numpy as np
+
+        from hopefear.metrics import Accuracy, Classification, Confusion, Probabilities
+        from hopefear.metrics import joined_scores as joined
+        from hopefear.tasks.classify.answers import judge
+
+        judged = judge(model, _judged(model, args, report), args.report is not None)
+        classes, counts = judged.classes, judged.counts
+        metric = Classification(len(classes))
+        scores = joined([(metric, counts), (Probabilities(len(classes)), judged.sums)])
+        rows = np.stack([judged.hits, np.ones_like(judged.hits)], axis=1)
+        scores["sample"] = Sample(Accuracy(), rows, Score("accuracy", "accuracy"))
+        scores["accuracy_interval"] = scores["sample"].interval("accuracy")
+        if counts.sum() * counts.size <= _CELLS:
+            cells = np.repeat(np.eye(counts.size, dtype=np.uint8), counts, axis=0)
+            scores["f1_interval"] = Sample(metric, cells, Score("F1", "f1")).interval("f1")
+        scores["ece"] = judged.calibration["ece"]
+        scores["examples"] = scores.pop("count")
+        each = metric.per_class(counts)
+        scores["classes"] = {
+            name: {key: column[i].item() for key, column in each.items()}
+            for i, name in enumerate(classes)
+        }
+        scores["new_classes"] = list(classes[len(model.classes) :])
+        confusion = Confusion(classes, counts.reshape(len(classes), -1))
+        scores |= confusion.as_dict() | {"calibration": {"classes": judged.calibration}}
+        if args.report is not None:
+            scores["page"] = _evidence(model, args, judged, confusion)
+        return scores
+
+    def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+        from hopefear.cli.console import in_percent
+
+        words = {
+            "examples": f"{scores['examples']:,}",
+            "accuracy": in_percent(scores, "accuracy"),
+            "error": in_percent(scores, "error"),
+            "F1": in_percent(scores, "f1"),
+            "precision": in_percent(scores, "precision"),
+            "recall": in_percent(scores, "recall"),
+            "log loss": f"{scores['log_loss']:.4f}",
+            "Brier score": f"{scores['brier']:.4f}",
+            "calibration": f"{scores['ece']:.2f} % off (ECE)",
+            "new classes": _new(scores),
+            "non-zeros": f"{scores['nnz']:,}",
+        }
+        names = ("precision", "recall", "f1")
+        rows = [
+            [name, *(f"{row[key]:.2f}" for key in names), row["support"], row["predicted"]]
+            for name, row in scores["classes"].items()
+        ]
+        heads = ["class", "precision", "recall", "F1", "examples", "predicted"]
+        return words, [("Classes", heads, rows)]
+
+    def show_scores(self, console: Any, scores: Mapping[str, Any]) -> None:
+        from hopefear.cli.console import BEST_SCORES, long_table, show_confusion
+
+        words, [(_, heads, rows)] = self.findings(scores)
+        console.pairs(words)
+        long_table(console, heads, rows, _SHOWN, "classes", BEST_SCORES)
+        show_confusion(console, scores)
+        console.say(f"\n{scores['signature']}\n{scores['model_signature']}")
+
+    def model_facts(self, model: Any, top: int) -> dict[str, Any]:
+        from hopefear.cli.inspect import votes_of
+        from hopefear.core.interfaces import n_weights
+        from hopefear.training.predictors import VotedPredictor
+
+        facts: dict[str, Any] = {
+            "classes": list(model.classes),
+            "features": model.features.size,
+            "feature_kind": model.features.kind,
+            "coordinates": n_weights(model.structure),
+            "intercept": model.structure.bias,
+            "transform": dict(model.transform),
+            "temperature": model.temperature,
+        }
+        collisions = getattr(model.features, "collisions", None)
+        if collisions is not None:
+            facts["hash_collisions"] = 100.0 * collisions
+        if isinstance(model.predictor, VotedPredictor):
+            return {**facts, "votes": votes_of(model.predictor, "examples")}
+        return {**facts, "top": model.top(top)}
+
+    def facts_in_words(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        from hopefear.cli.console import labels_in_words
+
+        collisions, rows = facts.get("hash_collisions"), facts["transform"]
+        return {
+            "classes": labels_in_words(facts["classes"]),
+            "features": f"{facts['features']:,} ({facts['feature_kind']})",
+            "hash collisions": None if collisions is None else f"{collisions:.2f} %",
+            "intercept": f"{facts['intercept']:.6g}",
+            "rows": f"values {rows['values']}, norm {rows['norm']}",
+            "temperature": f"{facts['temperature']:.3g}",
+        }
+
+    def show_weights(self, console: Any, facts: Mapping[str, Any]) -> None:
+        from hopefear.cli.console import weights_table
+
+        for name, features in facts.get("top", {}).items():
+            weights_table(console, name, ["feature"], features)
+
+
+SURFACE = Classes()
+
+
+# Files, as they are read.
+
+
+def _file(path: str, args: argparse.Namespace, report: Any, **like: Any) -> Any:
+    """Returns the file as it is to be read."""
+    from hopefear.data.examples import examples
+
+    columns = {"text_column": args.text_column, "label_column": args.label_column}
+    how = {"on_error": args.on_error, "report": report}
+    return examples(path, args.format, **columns, **how, **like)
+
+
+def _file_like(
+    path: str, model: Any, args: Any, report: Any, labels: bool, rows: list[Any] | None = None
+) -> Any:
+    """Returns a file whose rows a model reads; ``rows`` gets them as they are."""
+    like = {"features": model.features, "classes": model.classes}
+    return _file(path, args, report, require_labels=labels, rows=rows, **like)
+
+
+def _blocks(file: Any, model: Any, args: Any, report: Any) -> Iterator[Any]:
+    """Gives a file of any size, some rows at a time, in the columns of the model."""
+    like = {"features": model.features, "classes": model.classes}
+    yield from file.blocks(require_labels=False, on_error=args.on_error, report=report, **like)
+
+
+def _judged(model: Any, args: Any, report: Any) -> Iterator[Any]:
+    """Gives the rows of ``--data``; classes that the model lacks come behind those it has."""
+    import numpy as np
+
+    from hopefear.data.text_formats import class_label
+
+    names = [*model.classes]
+    codes = {class_label(name): i for i, name in enumerate(names)}
+    codes.update((name, i) for i, name in enumerate(names))
+    file = _file(args.data, args, report, features=model.features)
+    how = {"on_error": args.on_error, "report": report}
+    for data in file.blocks(features=model.features, classes=None, **how):
+        for name in data.classes:
+            if name not in codes:
+                codes[name] = len(names)
+                names.append(name)
+        new = names[len(model.classes) :]
+        if len(new) > _MOST_NEW:
+            raise HopefearError(
+                f"{args.data} has more than {_MOST_NEW:,} classes that the model lacks, such as "
+                f"{', '.join(new[:5])}; give labels, not targets, of the model's kind"
+            )
+        table = np.array([*(codes[name] for name in data.classes), -1], np.int32)
+        yield data.labelled(table[data.rows.labels], names)
+
+
+def _cached(file: Any, args: Any, report: Any, settled: Mapping[str, Any]) -> Any:
+    """Returns the rows of ``--cache``, which is built where it is missing or stale."""
+    from hopefear.cli.console import Console
+    from hopefear.data.cache import sound_header, use_cache
+    from hopefear.data.cached_examples import cache_examples
+    from hopefear.storage import field_of
+    from hopefear.tasks.classify.prepare import grams_of
+
+    own = {"format": file.kind, **{name: settled[name] for name in ("values", "norm")}}
+    own |= grams_of(settled)
+    more = {"on_error": args.on_error, "encoding": args.encoding}
+
+    def build(target: Any) -> None:
+        how = {"on_error": args.on_error, "report": report, "options": more}
+        cache_examples(args.train, target, n_jobs=options.threads(args.jobs), **how, **own)
+
+    before, say = report.skipped, Console(args.quiet).say
+    data = use_cache(args.cache, args.train, "examples", {**own, **more}, build, say)
+    if report.skipped == before:  # of a cache that was there already
+        with sound_header(data.cache.path):
+            report.skipped += field_of(field_of(data.cache.header, "facts", dict), "skipped", int)
+    return data
+
+
+def _named(data: Any, path: str) -> Any:
+    """Returns the data with names for its columns."""
+    from hopefear.data.sidecars import read_names
+    from hopefear.features import IdentityFeatures
+
+    if not isinstance(data.features, IdentityFeatures):
+        raise HopefearError(
+            f"--names {path}: names belong to svmlight ids below 2^26, and "
+            f"{data.source} has other features; leave --names out"
+        )
+    return data.renamed(read_names(path, data.n_features))
+
+
+def _with_weights(data: Any, path: str, skipped: int) -> Any:
+    """Returns the data with example weights from a file."""
+    from hopefear.data.sidecars import read_weights
+
+    if skipped:
+        raise HopefearError(
+            f"--weights {path}: {skipped} bad lines were left out, so weights and examples no "
+            "longer pair; mend the lines"
+        )
+    return data.reweighted(read_weights(path, len(data)))
+
+
+# Answers, as they are written.
+
+
+def _labels(found: Answers) -> Iterator[str]:
+    """Gives a line for every answer."""
+    question, classes = found.question, found.model.classes
+    if question.n is None and not question.proba:
+        yield from (f"{name}\n" for name in found.names())
+        return
+    table = found.shares if question.proba else found.points
+    if question.n is None:
+        for name, row in zip(found.names(), table, strict=True):
+            cells = (f"{c}:{p:.6g}" for c, p in zip(classes, row, strict=True))
+            yield "\t".join([name, *cells]) + "\n"
+        return
+    for order, row in zip(found.order(), table, strict=True):
+        yield "\t".join(f"{classes[k]}:{row[k]:.6g}" for k in order) + "\n"
+
+
+def _cells(found: Answers) -> tuple[list[str], list[list[str]]]:
+    """Returns names of columns, and what stands there for every answer."""
+    names, question = ["label", "probability"], found.question
+    if question.n is not None:
+        outputs = found.outputs(found.model.classes)
+        rows = [
+            [c for one in row for c in (one.label, f"{one.probability:.6g}")] for row in outputs
+        ]
+        return [f"{name}_{k}" for k in range(1, question.n + 1) for name in names], rows
+    best = found.shares.max(axis=1, initial=0.0).tolist()
+    rows = [[name, f"{p:.6g}"] for name, p in zip(found.names(), best, strict=True)]
+    if question.proba:
+        names += found.model.classes
+        for row, shares in zip(rows, found.shares.tolist(), strict=True):
+            row += [f"{p:.6g}" for p in shares]
+    return names, rows
+
+
+def _evidence(model: Any, args: argparse.Namespace, judged: Any, confusion: Any) -> Any:
+    """Returns what a page shows of errors."""
+    from hopefear.data.files import ReadReport
+    from hopefear.report.error_examples import Judgement
+    from hopefear.report.evaluation import Evidence
+    from hopefear.tasks.classify.answers import MOST, cases, some_mistakes
+
+    def chosen(order: Any) -> list[Any]:
+        numbers, texts = order.tolist(), dict[int, str]()
+        some = {mistake.number: mistake for mistake in judged.mistakes}
+        if os.path.isfile(args.data):  # what came through a pipe is gone
+            if not some.keys() >= {*numbers}:
+                again = some_mistakes(model, _judged(model, args, ReadReport()), numbers)
+                some = {mistake.number: mistake for mistake in again}
+            file = _file_like(args.data, model, args, ReadReport(), True)
+            texts = file.texts({*numbers}, len(judged.errors))
+        found = [some[number] for number in numbers if number in some]
+        return cases(model, confusion.names, found, texts)
+
+    gold, n = confusion.counts.sum(axis=1), len(judged.errors)
+    sizes = {
+        "examples": f"{n:,}",
+        "classes": f"{len(gold)}; the commonest has {100.0 * gold.max() / n:.1f} %",
+    }
+    order = "whose right class was thought least probable"
+    return Evidence(Judgement(judged.errors, chosen, "examples", order, MOST), sizes)
+
+
+def _new(scores: Mapping[str, Any]) -> str | None:
+    """Returns what to say of classes that training lacked."""
+    names = scores["new_classes"]
+    if not names:
+        return None
+    n = sum(scores["classes"][name]["support"] for name in names)
+    shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    return f"{n:,} examples of {shown}, which training lacked: all are mistakes"
+
+
+# Values of options.
+
+
+def _columns(group: argparse._ArgumentGroup) -> None:
+    for what in ("text", "label"):
+        options.named(
+            group,
+            f"--{what}-column",
+            f"csv, json: the column or field of the {what} (default: {what}, or another usual "
+            "name)",
+            "NAME",
+        )
+
+
+def _orders(text: str) -> int | str:
+    """A whole number, or ``auto``."""
+    return text if text == "auto" else options.at_least(0)(text)
+
+
+def _lengths(text: str) -> tuple[int, int] | str | None:
+    """``A-B``, or one number for both; 0 for none, or ``auto``.
+
+    >>> _lengths("2-5"), _lengths("3"), _lengths("0")
+    ((2, 5), (3, 3), None)
+    """
+    if text in ("auto", "0"):
+        return None if text == "0" else text
+    low, dash, high = text.partition("-")
+    lengths = low, (high if dash else low)
+    if not all(n.isdecimal() and len(n) < 3 for n in lengths):
+        raise argparse.ArgumentTypeError(f"must be two lengths such as 2-5, not {text!r}")
+    return int(lengths[0]), int(lengths[1])
+
+
+def _share(text: str) -> float:
+    value = options.number(text)
+    if not 0.0 < value <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text!r}")
+    return value
+
+
+def _less_than_one(text: str) -> float:
+    value = options.number(text)
+    if not 0.0 <= value < 1.0:
+        raise argparse.ArgumentTypeError(f"must be from 0 to below 1, not {text!r}")
+    return value
+
+
+def _intercept(text: str) -> float | str:
+    """``auto`` or a number."""
+    if text == "auto":
+        return text
+    value = options.number(text)
+    if value < 0.0:
+        raise argparse.ArgumentTypeError(f"must be auto or not negative, not {text!r}")
+    return value
