@@ -53,7 +53,11 @@ def document() -> dict[str, Any]:
             "text",
             words="start and end are characters of the text; heads are counted from 1, 0 is none",
         ),
-        "Span": _object({**place, "label": _TEXT, "first": _WHOLE, "after": _WHOLE}, "label"),
+        "Span": _object(
+            {**place, "label": _TEXT, "probability": _NUMBER},
+            "label",
+            words="start and end are characters of the text; tokens, from 0, of given tokens",
+        ),
         "Output": _object(
             {
                 "sentences": _list(_object({**place, **marks})),
@@ -101,7 +105,7 @@ def _request(verb: str, words: str, output: str) -> Schema:
             fields[name]["default"] = usual
     if "unknown" in fields:
         fields["unknown_label"] = {**_TEXT, "default": "unknown"}
-        words = "Of a classifier: probabilities of all classes, too."
+        words = "Probabilities too: of all classes, of tokens and spans, of the candidate."
         fields["proba"] = {"type": "boolean", "default": False, "description": words}
     body = _object(fields) | {
         "additionalProperties": False,
