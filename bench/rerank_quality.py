@@ -49,7 +49,7 @@ def main() -> None:
     print(f"{data['train']!r}", file=sys.stderr)
     done = []
     for name in chosen.only or online():
-        found = measured(name, data, chosen.seeds, chosen.passes, chosen.on_last_support)
+        found = measured(name, data, chosen.seeds, chosen.passes, chosen.sparse_average)
         if chosen.folds:
             found["folds"] = folds(name, data, chosen.folds, found["passes"], chosen)
         print(show(found), file=sys.stderr, flush=True)
@@ -84,7 +84,7 @@ def corpus(folder: Path, features: str) -> dict[str, ListDataset]:
 
 
 def learner(name: str, data: ListDataset, sparse: bool) -> Learner:
-    more = {"on_last_support": True} if sparse else {}
+    more = {"sparse_average": True} if sparse else {}
     made = recipe(name, "rerank").build(scale_of(data), **more)
     assert isinstance(made, Learner)
     return made
@@ -139,7 +139,7 @@ def folds(
     fold = {document: k % n for k, document in enumerate(named)}
     for k in range(n):
         held = [np.array([fold[d] == k for d in part]) for part in documents]
-        made = learner(name, data["train"], chosen.on_last_support)
+        made = learner(name, data["train"], chosen.sparse_average)
         trainer = OnlineTrainer(NBest(data["train"].features.size), made)
         rng = np.random.default_rng(k)
         for _ in range(passes):

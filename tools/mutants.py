@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("losses", "rules", "readouts", "structures", "training", "core")
+PACKAGES = ("losses", "rules", "averaging", "structures", "training", "core")
 ELSEWHERE = {
     f"core/{name}.py"
     for name in ("component", "interrupts", "kernel_cache", "memory", "numba_private", "progress")
