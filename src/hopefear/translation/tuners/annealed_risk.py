@@ -114,8 +114,8 @@ class AnnealedRisk(RoundsTuner):
     Weights and scale say the same thing twice; without ``l2`` weights would grow at the first
     level until they leave nothing to anneal. So weights are measured in a unit that the scores of
     those at the start give, the unit of ``inverse_temperature`` and ``l2``; they come back in
-    their own. Where they are all zero the unit is 1. The weights that are given back are from the level with
-    the best score of the best candidates, on held-out lists where there are any.
+    their own. Where they are all zero the unit is 1. The weights that are given back are from the
+    level with the best score of the best candidates, on held-out lists where there are any.
 
     Defaults were chosen by the score on the tuning lists this library was developed with. Without
     heat, an ``l2`` of 0.0001 beat 0.001 at each ``corpus`` of 0, 0.25, 0.5, 0.75 and 1; an ``l2``
