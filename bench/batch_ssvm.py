@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def measured(row: str, data: Any, test: Any, l2: float) -> dict[str, Any]:
-    """What a learner comes to."""
+    """Returns time and scores of a learner."""
     learner, params, epochs = ROWS[row]
     params = params | ({"lam": l2} if learner == "ssvm" else {"l2": l2})
     train(data.take(np.arange(20)), learner, params, epochs=2, calibrate=False)

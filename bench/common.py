@@ -1,4 +1,4 @@
-"""What all benchmarks share: problems in memory, CPU seconds, interleaving, facts of the machine.
+"""Parts that benchmarks share: problems in memory, CPU seconds, interleaving, facts of the machine.
 
 Times are CPU seconds, not wall-clock: other jobs then disturb less, and one thread is compared
 with one thread. Tasks that are compared take turns, and the minimum of at least five turns counts.
@@ -54,7 +54,7 @@ class Problem(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a child process used."""
+    """Resources that a child process used."""
 
     seconds: float
     peak_mb: float
@@ -106,13 +106,13 @@ def run(command: list[str]) -> Run:
         "cpu = use.ru_utime + use.ru_stime;"
         "print(json.dumps([done.returncode, cpu, use.ru_maxrss / 1024, wall]))"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code, *command], capture_output=True, text=True
     )
-    status, seconds, peak, wall = json.loads(done.stdout)
+    status, seconds, peak, wall = json.loads(process.stdout)
     if status:
-        raise SystemExit(f"{' '.join(command)} left with status {status}:\n{done.stderr}")
-    return Run(seconds, peak, done.stderr, wall)
+        raise SystemExit(f"{' '.join(command)} left with status {status}:\n{process.stderr}")
+    return Run(seconds, peak, process.stderr, wall)
 
 
 def interleave(tasks: Mapping[str, Task], repeats: int = 5) -> Times:
@@ -131,7 +131,7 @@ def best(times: Times) -> dict[str, float]:
 
 
 def key(learner: str, passes: int) -> str:
-    """Name of the task that makes so many passes."""
+    """Returns the name of the task that makes ``passes`` epochs."""
     return f"{learner} x{passes}"
 
 
@@ -140,8 +140,8 @@ def per_pass(times: Times, learner: str, passes: int) -> dict[str, float]:
 
     ``(best of several passes - best of one) / (passes - 1)``: set-up cancels.
     """
-    one, many = min(times[key(learner, 1)]), min(times[key(learner, passes)])
-    return {"seconds_pass": (many - one) / (passes - 1), "seconds_first": one}
+    first, all_epochs = min(times[key(learner, 1)]), min(times[key(learner, passes)])
+    return {"seconds_pass": (all_epochs - first) / (passes - 1), "seconds_first": first}
 
 
 def machine() -> dict[str, Any]:
@@ -183,10 +183,10 @@ def arguments(
 
 
 def report(
-    rival: str, package: str, problem: Problem, results: dict[str, Any], **more: Any
+    rival: str, package: str, problem: Problem, results: dict[str, Any], **extra: Any
 ) -> None:
     """Print one line of JSON."""
-    line = {"rival": rival, "version": version(package), **problem.facts(), **more}
+    line = {"rival": rival, "version": version(package), **problem.facts(), **extra}
     print(json.dumps({**line, "results": _rounded(results), "machine": machine()}))
 
 

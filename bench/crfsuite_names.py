@@ -31,7 +31,9 @@ def read(corpus: str, part: str) -> tuple[list[list[str]], list[list[str]]]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         blocks = [block.splitlines() for block in file.read().split("\n\n") if block.strip()]
     rows = [[line.rstrip("\n").split("\t") for line in block if line.strip()] for block in blocks]
-    return [[row[0] for row in one] for one in rows], [[row[-1] for row in one] for one in rows]
+    return [[row[0] for row in sentence] for sentence in rows], [
+        [row[-1] for row in sentence] for sentence in rows
+    ]
 
 
 def shape(word: str) -> str:
@@ -42,7 +44,7 @@ def shape(word: str) -> str:
 
 
 def own(word: str, affixes: int) -> list[str]:
-    """What a word looks like.
+    """Features of a word alone.
 
     >>> own("Rome", 1)
     ['rome', 's=Xx', 'title', 'p1=R', 's1=e']
@@ -55,26 +57,26 @@ def own(word: str, affixes: int) -> list[str]:
 def near(words: Words, t: int) -> list[str]:
     """Words, cases, shapes and affixes; of the neighbours words, cases and shapes."""
     attributes = ["bias", f"w={words[t]}", *own(words[t], 4)]
-    for place in (t - 1, t + 1):
-        if 0 <= place < len(words):
-            attributes += [f"{place - t}:{a}" for a in own(words[place], 0)]
+    for position in (t - 1, t + 1):
+        if 0 <= position < len(words):
+            attributes += [f"{position - t}:{a}" for a in own(words[position], 0)]
         else:
-            attributes.append("first" if place < 0 else "last")
+            attributes.append("first" if position < 0 else "last")
     return attributes
 
 
 def wide(words: Words, t: int) -> list[str]:
     """The same two words far, with pairs of neighbours and their affixes."""
     attributes = ["bias", f"w={words[t]}", *own(words[t], 4)]
-    for place in (t - 2, t - 1, t + 1, t + 2):
-        if 0 <= place < len(words):
-            attributes += [f"{place - t}:{a}" for a in own(words[place], 3)]
+    for position in (t - 2, t - 1, t + 1, t + 2):
+        if 0 <= position < len(words):
+            attributes += [f"{position - t}:{a}" for a in own(words[position], 3)]
         else:
-            attributes.append("first" if place < 0 else "last")
-    for place in (t - 1, t):
-        if place >= 0 and place + 1 < len(words):
-            pair = f"{words[place]}|{words[place + 1]}".lower()
-            attributes.append(f"{place - t}&{pair}")
+            attributes.append("first" if position < 0 else "last")
+    for position in (t - 1, t):
+        if position >= 0 and position + 1 < len(words):
+            pair = f"{words[position]}|{words[position + 1]}".lower()
+            attributes.append(f"{position - t}&{pair}")
     return attributes
 
 
@@ -98,12 +100,12 @@ def peer(corpus: str, name: str, folder: Path) -> None:
         for words in read(corpus, "test")[0]
     ]
     Path(model).unlink()
-    kept = {"seconds": round(seconds, 1), "answers": answers}
-    (folder / f"{corpus}-{name}.json").write_text(json.dumps(kept), "utf-8")
+    result = {"seconds": round(seconds, 1), "answers": answers}
+    (folder / f"{corpus}-{name}.json").write_text(json.dumps(result), "utf-8")
 
 
 def ours(corpus: str) -> tuple[list[list[str]], float]:
-    """What the default tagger answers, and the CPU seconds of learning without compiling."""
+    """Returns the default tagger's labels, and the CPU seconds of learning without compiling."""
     import hopefear
 
     train, test = read(corpus, "train"), read(corpus, "test")
@@ -118,10 +120,12 @@ def counts(gold: list[list[str]], answers: list[list[str]]) -> tuple[Any, Any]:
     from hopefear.metrics import Tagging
 
     starts = np.cumsum([0, *map(len, gold)])
-    flat = [[label for one in many for label in one] for many in (gold, answers)]
+    flat = [
+        [label for sentence in sentences for label in sentence] for sentences in (gold, answers)
+    ]
     names = tuple(dict.fromkeys(flat[0] + flat[1]))
     number = {label: k for k, label in enumerate(names)}
-    ids = [np.array([number[label] for label in one], np.int32) for one in flat]
+    ids = [np.array([number[label] for label in labels], np.int32) for labels in flat]
     metric = Tagging("conlleval")
     return metric, metric.statistics(*ids, starts, names)
 
@@ -151,11 +155,11 @@ def compare(corpus: str, folder: Path) -> None:
     score = metric.scores(np.sum(rows, axis=0))["f1"]
     cells = [f"{score:.2f} ({seconds:.0f} s)"]
     for name in SETS:
-        kept = json.loads((folder / f"{corpus}-{name}.json").read_text("utf-8"))
-        _, theirs = counts(gold, kept["answers"])
-        value = metric.scores(np.sum(theirs, axis=0))["f1"]
-        p_value = approximate_randomisation(metric, rows, theirs, "f1").p_value
-        cells.append(f"{value:.2f} ({kept['seconds']:.0f} s), p = {p_value:.4f}")
+        result = json.loads((folder / f"{corpus}-{name}.json").read_text("utf-8"))
+        _, peer_counts = counts(gold, result["answers"])
+        value = metric.scores(np.sum(peer_counts, axis=0))["f1"]
+        p_value = approximate_randomisation(metric, rows, peer_counts, "f1").p_value
+        cells.append(f"{value:.2f} ({result['seconds']:.0f} s), p = {p_value:.4f}")
     print(f"| {corpus} | {' | '.join(cells)} |", flush=True)
 
 

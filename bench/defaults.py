@@ -48,7 +48,7 @@ class Corpus(NamedTuple):
 
     path: str
     options: str = ""
-    most: int = ALL
+    max_size: int = ALL
 
 
 class Stage(NamedTuple):
@@ -88,19 +88,19 @@ CORPORA: dict[str, dict[str, Corpus]] = {
         "a9a": Corpus("a9a/train.libsvm.gz"),
         "books": Corpus("amazon_mds/books.train.libsvm.gz"),
         "kitchen": Corpus("amazon_mds/kitchen.train.libsvm.gz"),
-        "imdb": Corpus("imdb/train.libsvm.xz", most=12_000),
+        "imdb": Corpus("imdb/train.libsvm.xz", max_size=12_000),
         "news20": Corpus("news20_bydate/train.libsvm.xz"),
     },
     "lists": {
         "ptb-nbest": Corpus("ptb-nbest/train.jsonl.xz"),
-        "jnlpba F1": Corpus("jnlpba", "--metric f1", most=3_000),
-        "jnlpba errors": Corpus("jnlpba", "--metric cost", most=3_000),
+        "jnlpba F1": Corpus("jnlpba", "--metric f1", max_size=3_000),
+        "jnlpba errors": Corpus("jnlpba", "--metric cost", max_size=3_000),
         "wnut17 F1": Corpus("wnut17", "--metric f1"),
         "wnut17 errors": Corpus("wnut17", "--metric cost"),
     },
     "trees": {
-        "ewt": Corpus("ud_english_ewt/train.conllu.gz", "--order 1", most=4_500),
-        "spanish": Corpus("conll2007/spanish.train.conll.gz", "--order 1", most=3_000),
+        "ewt": Corpus("ud_english_ewt/train.conllu.gz", "--order 1", max_size=4_500),
+        "spanish": Corpus("conll2007/spanish.train.conll.gz", "--order 1", max_size=3_000),
     },
 }
 STAGES = {
@@ -177,8 +177,8 @@ class Job(NamedTuple):
     def key(self) -> str:
         corpus = CORPORA[self.task][self.corpus]
         size = "all" if self.size >= ALL else self.size
-        place = f"{self.corpus} {corpus.options} size:{size} fold:{self.fold}"
-        return f"{place} epochs:{self.epochs} {self.candidate}"
+        location = f"{self.corpus} {corpus.options} size:{size} fold:{self.fold}"
+        return f"{location} epochs:{self.epochs} {self.candidate}"
 
 
 def candidates(task: str) -> list[Candidate]:
@@ -224,7 +224,7 @@ def units(task: str, corpus: Corpus) -> list[str]:
     if task in SHUFFLED:
         head = 1 if ".csv" in corpus.path else 0
         parts[head:] = random.Random(1).sample(parts[head:], len(parts) - head)
-    return parts[: corpus.most]
+    return parts[: corpus.max_size]
 
 
 def cut(parts: Sequence[str], size: int, fold: int) -> tuple[list[str], list[str]]:
@@ -249,8 +249,8 @@ def problem(task: str, name: str, size: int, fold: int, features: str, folder: s
     suffix = next(s for s in reversed(suffixes) if s not in (".gz", ".xz"))
     all_parts = units(task, corpus)
     header = [all_parts.pop(0)] if suffix == ".csv" else []
-    place = Path(folder) / f"{task}-{name}-{os.getpid()}".replace(" ", "-")
-    files = [f"{place}.{part}{suffix}" for part in ("train", "test")]
+    prefix = Path(folder) / f"{task}-{name}-{os.getpid()}".replace(" ", "-")
+    files = [f"{prefix}.{part}{suffix}" for part in ("train", "test")]
     for file, content in zip(files, cut(all_parts, size, fold), strict=True):
         Path(file).write_text("".join([*header, *content]), encoding="utf-8")
     words = f"compare {TASK[task]} --train {files[0]} --test {files[1]} --learners perceptron"
@@ -294,10 +294,13 @@ def run(job: Job, folder: str) -> dict[str, Any]:
     sign = 1.0 if main.higher else -1.0
     scores = [sign * event["dev"][main.name] for event in events]
     best = max(range(len(scores)), key=scores.__getitem__)
-    bounds = {who: events[0]["dev"].get(f"{who}_{main.name}") for who in ("baseline", "oracle")}
+    bounds = {
+        reference: events[0]["dev"].get(f"{reference}_{main.name}")
+        for reference in ("baseline", "oracle")
+    }
     return {
         **row,
-        **{who: round(score, 3) for who, score in bounds.items() if score is not None},
+        **{reference: round(score, 3) for reference, score in bounds.items() if score is not None},
         "score": round(scores[best], 3),
         "epoch": best + 1,
         "scores": [round(score, 3) for score in scores],
@@ -331,29 +334,32 @@ class Runs:
         groups: dict[Any, list[Job]] = {}
         for job in missing:
             groups.setdefault(job if job.size >= ALL else (job.fold, job.candidate), []).append(job)
-        spent, began, n = 0.0, time.monotonic(), 0
+        cpu_seconds, began, n = 0.0, time.monotonic(), 0
         with ProcessPoolExecutor(n_jobs) as pool:
             folder = str(self.path.parent)
             futures = [pool.submit(run_all, group, folder) for group in groups.values()]
             for future in as_completed(futures):
                 for row in future.result():
                     self.add(row)
-                    spent += row["cpu"]
+                    cpu_seconds += row["cpu"]
                     n += 1
                 wall = time.monotonic() - began
-                print(f"{n}/{len(missing)} runs, {wall:.0f} s, {spent:.0f} CPU s", file=sys.stderr)
-                if spent > 60 * minutes:
+                print(
+                    f"{n}/{len(missing)} runs, {wall:.0f} s, {cpu_seconds:.0f} CPU s",
+                    file=sys.stderr,
+                )
+                if cpu_seconds > 60 * minutes:
                     print(f"stopped after {minutes:.0f} CPU minutes", flush=True)
                     pool.shutdown(cancel_futures=True)
                     return
 
 
-def jobs_of(task: str, stage: Stage, these: Sequence[Candidate], only: Sequence[str]) -> list[Job]:
+def jobs_of(task: str, stage: Stage, chosen: Sequence[Candidate], only: Sequence[str]) -> list[Job]:
     names = [name for name in CORPORA[task] if not only or name in only]
     return [
         Job(task, name, stage.size, fold, stage.epochs, candidate)
         for fold in range(stage.folds)
-        for candidate in these
+        for candidate in chosen
         for name in names
     ]
 
@@ -403,12 +409,12 @@ def show(runs: Runs, task: str, stage: Stage, jobs: Sequence[Job]) -> None:
     print(f"\n{task}, {size} training examples\n")
     print(f"| learner | behind | epochs | {' | '.join(names)} | CPU s | non-zeros |")
     print("|---|" + "--:|" * (len(names) + 4))
-    for who in ("baseline", "oracle"):  # of lists
+    for reference in ("baseline", "oracle"):  # of lists
         rows = [runs.rows.get(job.key(), {}) for job in jobs]
-        bounds = {row["corpus"]: row[who] for row in rows if who in row}
+        bounds = {row["corpus"]: row[reference] for row in rows if reference in row}
         if bounds:
             cells = " | ".join(f"{bounds[name]:.2f}" for name in names)
-            print(f"| {'1-best' if who == 'baseline' else who} | | | {cells} | | |")
+            print(f"| {'1-best' if reference == 'baseline' else reference} | | | {cells} | | |")
     for behind, candidate, epochs, scores in ranked[:24]:
         rows = [runs.rows[job.key()] for job in jobs if job.candidate == candidate]
         seconds = statistics.fmean(row["cpu"] / len(row["scores"]) for row in rows) * epochs
@@ -441,25 +447,27 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     args.folder.mkdir(parents=True, exist_ok=True)
     runs = Runs(args.folder / f"{args.task}.jsonl")
-    these = candidates(args.task)
+    chosen = candidates(args.task)
     if args.learners:
         words = [learner.split() for learner in args.learners]
-        options = [" ".join(word for word in more if "=" not in word) for _, *more in words]
-        these = [
+        options = [
+            " ".join(word for word in parameters if "=" not in word) for _, *parameters in words
+        ]
+        chosen = [
             Candidate(name, tuple(word for word in more if "=" in word), features)
             for (name, *more), features in zip(words, options, strict=True)
         ]
-    print(f"{len(these)} candidates", file=sys.stderr)
+    print(f"{len(chosen)} candidates", file=sys.stderr)
     for stage in stages(args.task, args.sizes):
         stage = stage._replace(epochs=args.epochs or stage.epochs)
-        best = these[: stage.varied]
-        these = these[: stage.candidates]
-        these += [other for candidate in best for other in candidate.varied(args.task)]
-        jobs = jobs_of(args.task, stage, these, args.only)
+        best = chosen[: stage.varied]
+        chosen = chosen[: stage.candidates]
+        chosen += [variant for candidate in best for variant in candidate.varied(args.task)]
+        jobs = jobs_of(args.task, stage, chosen, args.only)
         if not args.table:
             runs.make(jobs, args.jobs, args.minutes)
         show(runs, args.task, stage, jobs)
-        these = [row.candidate for row in ranking(runs, jobs)]
+        chosen = [row.candidate for row in ranking(runs, jobs)]
 
 
 if __name__ == "__main__":

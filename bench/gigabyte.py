@@ -45,8 +45,8 @@ def main() -> None:
         stream = [*STREAM, str(files.bits)]
         programs: dict[str, Any] = {"start": lambda: train(start, [*stream, "--jobs", "2"])}
         for jobs in ("1", "2"):
-            for name, how in (("stream", stream), ("memory", MEMORY)):
-                key, more = f"{name}, jobs {jobs}", [*how, "--jobs", jobs]
+            for name, options in (("stream", stream), ("memory", MEMORY)):
+                key, more = f"{name}, jobs {jobs}", [*options, "--jobs", jobs]
                 programs[key] = lambda key=key, more=more: train(text, more, key)
         programs["vw"] = lambda: vowpal.from_text(files, "logistic")
         programs = {key: run for key, run in programs.items() if key.partition(",")[0] in only}
@@ -61,7 +61,7 @@ def main() -> None:
         for name in only & {"stream", "memory"}:
             check_same(model_of(text, f"{name}, jobs 1"), model_of(text, f"{name}, jobs 2"))
         size = text.stat().st_size / 1e6
-    results = {key: figures(some, runs["vw"]) for key, some in runs.items()}
+    results = {key: figures(times, runs["vw"]) for key, times in runs.items()}
     common.report("a gigabyte of text", "vowpalwabbit", problem, results, text_mb=round(size, 1),
                   repeats=chosen.repeats)  # fmt: skip
 
@@ -77,7 +77,7 @@ def arguments() -> argparse.Namespace:
 
 
 def repeat_lines(path: Path, count: int) -> None:
-    """Repeat the lines of a file in other orders, until there are so many."""
+    """Repeats the lines of a file in other orders, until there are ``count``."""
     lines, shuffled = path.read_bytes().splitlines(keepends=True), random.Random(1)
     with open(path, "wb") as out:
         for room in range(count, 0, -len(lines)):
@@ -85,19 +85,19 @@ def repeat_lines(path: Path, count: int) -> None:
             out.writelines(lines[:room])
 
 
-def train(text: Path, more: list[str], key: str = "start") -> common.Run:
+def train(text: Path, arguments: list[str], key: str = "start") -> common.Run:
     files = ["--train", str(text), "--model", str(model_of(text, key))]
-    return common.run([*COMMAND, *text_to_model.QUIET, *more, *files])
+    return common.run([*COMMAND, *text_to_model.QUIET, *arguments, *files])
 
 
 def model_of(text: Path, key: str) -> Path:
     return text.with_name(f"{key.replace(', ', '-').replace(' ', '-')}.model")
 
 
-def check_same(one: Path, other: Path) -> None:
-    digests = {hashlib.sha256(path.read_bytes()).hexdigest() for path in (one, other)}
+def check_same(first: Path, second: Path) -> None:
+    digests = {hashlib.sha256(path.read_bytes()).hexdigest() for path in (first, second)}
     if len(digests) > 1:
-        raise SystemExit(f"{one.name} and {other.name} differ, and must not")
+        raise SystemExit(f"{first.name} and {second.name} differ, and must not")
 
 
 def figures(runs: list[common.Run], rival: list[common.Run]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Which losses run on which structures with which rules: the table of docs/cli.md.
+"""The table of docs/cli.md: losses by structures and rules.
 
 python bench/grid.py            # print it
 python bench/grid.py --write    # put it between its marks in docs/cli.md
@@ -50,16 +50,16 @@ def table() -> str:
         for kind, (structures, recipes) in STRUCTURES.items():
             learner = recipes["vrda"].build(loss=name, update_on="mistakes", rule="sgd")
             served = []
-            for which, structure in structures.items():
+            for variant, structure in structures.items():
                 try:
                     OnlineTrainer(structure, learner)
-                    served.append(which)
+                    served.append(variant)
                 except CombinationError as error:
                     why = str(error).partition(": ")[2]
-                    place = f"{kind} of {which}" if which else kind
-                    reasons.append(f"`{name}` on {place}: {why}.")
-            some = "; ".join(served) or "no"
-            cells.append("yes" if len(served) == len(structures) else some)
+                    location = f"{kind} of {variant}" if variant else kind
+                    reasons.append(f"`{name}` on {location}: {why}.")
+            cell = "; ".join(served) or "no"
+            cells.append("yes" if len(served) == len(structures) else cell)
         lines.append(f"| `{name}` | {' | '.join(cells)} | {_rules(name)} |")
     return "\n".join([*lines, "", "  \n".join(reasons)]) + "\n"
 
@@ -90,8 +90,8 @@ def main() -> None:
     if "--write" not in sys.argv[1:]:
         print(table(), end="")
         return
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(FIRST)
-    after = rest.partition(LAST)[2]
+    before, _, remainder = PAGE.read_text(encoding="utf-8").partition(FIRST)
+    after = remainder.partition(LAST)[2]
     PAGE.write_text(f"{before}{FIRST}{table()}{LAST}{after}", encoding="utf-8")
 
 

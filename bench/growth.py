@@ -1,4 +1,4 @@
-"""How time and memory grow: with examples, features, labels, candidates and words.
+"""Growth of time and memory with examples, features, labels, candidates and words.
 
     python bench/growth.py                     # all curves, in processor time
     python bench/growth.py --only chain-labels sentence-words
@@ -43,7 +43,7 @@ class Problem(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Sizes to try, the data of each, and what theory says of time and memory."""
+    """Sizes to try, the data of each, and the theoretical growth of time and memory."""
 
     sizes: Sequence[int]
     problem: Callable[[int], Problem]
@@ -72,12 +72,12 @@ def sentences(n: int, words: int, labels: int) -> Problem:
     from hopefear.tasks.tag.task import Tagging
 
     rng, tokens, size = np.random.default_rng(1), n * words, 1000
-    nothing = np.empty(0)
+    empty = np.empty(0)
     arrays = TokenRows(
         np.arange(0, tokens + 1, words),
         np.arange(0, tokens * PER_ROW + 1, PER_ROW),
         rng.integers(0, size, tokens * PER_ROW),
-        *(nothing, np.zeros(1), nothing, nothing),
+        *(empty, np.zeros(1), empty, empty),
         rng.integers(0, labels, tokens),
         np.ones(n),
     )
@@ -148,20 +148,20 @@ def grown(curve: Curve) -> dict[str, Any]:
 
 
 def apart(problem: Callable[[int], Problem], size: int) -> tuple[float, float]:
-    """(processor seconds of a pass, megabytes at most) in a process of its own."""
+    """Measures in a child process: (processor seconds of an epoch, peak megabytes)."""
     fork = multiprocessing.get_context("fork")
-    ours, theirs = fork.Pipe()
+    receiver, sender = fork.Pipe()
 
     def run() -> None:
         before = resident("VmRSS")
         seconds = passed(problem(size), LEAST)
-        theirs.send((seconds, resident("VmHWM") - before))
+        sender.send((seconds, resident("VmHWM") - before))
 
     process = fork.Process(target=run)
     process.start()
-    theirs.close()
+    sender.close()
     try:
-        return ours.recv()
+        return receiver.recv()
     finally:
         process.join()
 
@@ -180,8 +180,8 @@ def passed(problem: Problem, repeats: int) -> float:
 
 def resident(entry: str) -> float:
     """Megabytes of this process that are, or at most were, in memory."""
-    found = re.search(rf"{entry}:\s+(\d+)", Path("/proc/self/status").read_text())
-    return int(found[1]) / 1024 if found else 0.0
+    match = re.search(rf"{entry}:\s+(\d+)", Path("/proc/self/status").read_text())
+    return int(match[1]) / 1024 if match else 0.0
 
 
 def exponent(sizes: Sequence[int], values: Sequence[float]) -> float:

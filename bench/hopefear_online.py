@@ -65,24 +65,24 @@ def tasks(data: SparseDataset, learners: list[str], passes: int = 6) -> dict[str
 
 def votes(problem: common.Problem, data: SparseDataset, rows: int = 200) -> dict[str, common.Task]:
     """Votes on some test rows, and NumPy's sums of the lines that these votes are made of."""
-    kept = replace(make("vrda", len(data)), averaging=Voted())
+    voted_learner = replace(make("vrda", len(data)), averaging=Voted())
     structure = Binary(data.n_features)
-    voted = fit(structure, kept, Passes(data, seed=1), epochs=5).predictor
+    voted = fit(structure, voted_learner, Passes(data, seed=1), epochs=5).predictor
     test = SparseDataset.from_csr(problem.X_test[:rows]).rows
     ClassDecoder(structure, voted).decide(test)
-    places = np.searchsorted(voted.coordinates, test.indices)
-    places = np.minimum(places, voted.coordinates.size - 1)
-    known = voted.coordinates[places] == test.indices
+    indices = np.searchsorted(voted.coordinates, test.indices)
+    indices = np.minimum(indices, voted.coordinates.size - 1)
+    is_known = voted.coordinates[indices] == test.indices
     lines = [
-        np.concatenate([np.arange(*voted.starts[p : p + 2]) for p in places[a:b][known[a:b]]])
+        np.concatenate([np.arange(*voted.starts[p : p + 2]) for p in indices[a:b][is_known[a:b]]])
         for a, b in pairwise(test.indptr.tolist())
     ]
 
     def sums() -> None:
-        for own in lines:
+        for line_indices in lines:
             for ends in (voted.begin, voted.end):
                 for values in (voted.level, voted.fall):
-                    np.bincount(ends[own], values[own], voted.drops.size + 1)
+                    np.bincount(ends[line_indices], values[line_indices], voted.drops.size + 1)
 
     return {
         "votes ours": lambda: common.cpu_seconds(
@@ -115,8 +115,8 @@ def main() -> None:
         | quality(problem, data, name, 1)
         for name in chosen.learner
     }
-    more = {"repeats": chosen.repeats, "passes": chosen.passes}
-    common.report("hopefear", "hopefear", problem, results, **more)
+    extra = {"repeats": chosen.repeats, "passes": chosen.passes}
+    common.report("hopefear", "hopefear", problem, results, **extra)
 
 
 if __name__ == "__main__":

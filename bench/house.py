@@ -1,4 +1,4 @@
-"""How the house stands: sizes, interfaces, what runs in parallel, what a command walks through.
+"""Figures of the code base: sizes, interfaces, parallel training, the code that a command runs.
 
     python bench/house.py                       # of this repository
     python bench/house.py --src OTHER/src --json figures.json --only size walk
@@ -112,9 +112,9 @@ def interfaces(package: Path) -> dict[str, Any]:
     counted = {}
     for names in FIVE:
         (name,) = (name for name in names if name in methods)
-        own = {method for method in methods[name] if not method.startswith("_")}
-        positions = own & POSITIONS if name == "Structure" else set()
-        counted[name] = len(own - positions)
+        public = {method for method in methods[name] if not method.startswith("_")}
+        positions = public & POSITIONS if name == "Structure" else set()
+        counted[name] = len(public - positions)
         if positions:
             counted["positions"] = len(positions)
     return {**counted, "of all five": sum(counted.values())}
@@ -132,7 +132,7 @@ def parallel(package: Path) -> dict[str, Any]:
 
 
 def numba(package: Path) -> dict[str, Any]:
-    places = []
+    uses = []
     for path in sorted(package.rglob("*.py")):
         if path.name == "numba_private.py":
             continue
@@ -142,14 +142,14 @@ def numba(package: Path) -> dict[str, Any]:
             module = getattr(node, "module", None) or ""
             names = [alias.name for alias in node.names]
             if isinstance(node, ast.ImportFrom) and re.match(r"numba\.core|llvmlite", module):
-                places += [f"{path.relative_to(package)}: {module}.{name}" for name in names]
+                uses += [f"{path.relative_to(package)}: {module}.{name}" for name in names]
             elif isinstance(node, ast.ImportFrom) and module == "numba":
                 private = (name for name in names if name.startswith("_") or name == "core")
-                places += [f"{path.relative_to(package)}: numba.{name}" for name in private]
+                uses += [f"{path.relative_to(package)}: numba.{name}" for name in private]
             elif isinstance(node, ast.Import):
                 private = (name for name in names if re.match(r"numba\.core|llvmlite", name))
-                places += [f"{path.relative_to(package)}: {name}" for name in private]
-    return {"private names outside one module": len(places), "places": places}
+                uses += [f"{path.relative_to(package)}: {name}" for name in private]
+    return {"private names outside one module": len(uses), "places": uses}
 
 
 def walk(source: Path, folder: Path) -> dict[str, Any]:
@@ -230,8 +230,8 @@ def main() -> None:
     package = source / "hopefear"
     counts = {"size": size, "interfaces": interfaces, "parallel": parallel, "numba": numba}
     figures: dict[str, Any] = {k: count(package) for k, count in counts.items() if k in args.only}
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
         write_files(folder)
         if "walk" in args.only:
             words = [sys.executable, "-m", "hopefear", *_MADE_BEFORE.split(), "--quiet"]

@@ -37,15 +37,15 @@ def at_most(problem: common.Problem, limit: int, *, steps: int = 8) -> Fit:
     That is not the lowest error up to the limit: past some C more weights only fit the noise.
     """
     low, high = 1e-2, 1e3
-    found = fit(problem, low)
+    best = fit(problem, low)
     for _ in range(steps):
         middle = float(np.sqrt(low * high))
         tried = fit(problem, middle)
         if tried.nnz <= limit:
-            found, low = max(found, tried, key=lambda f: f.nnz), middle
+            best, low = max(best, tried, key=lambda f: f.nnz), middle
         else:
             high = middle
-    return found
+    return best
 
 
 def tasks(problem: common.Problem, Cs: list[float]) -> dict[str, common.Task]:

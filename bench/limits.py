@@ -1,4 +1,4 @@
-"""What the memory allows: reading and adding to a float32 vector along the same feature ids.
+"""Memory limits: reading and adding to a float32 vector along the same feature ids.
 
     python bench/limits.py --data imdb
 

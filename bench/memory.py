@@ -77,9 +77,9 @@ def measured(command: list[str]) -> dict[str, float]:
     with subprocess.Popen(command) as process:
         status = Path(f"/proc/{process.pid}/status")
         while process.poll() is None:
-            found = dict(re.findall(r"(VmHWM|RssAnon):\s+(\d+)", status.read_text()))
-            peak = max(peak, int(found.get("VmHWM", 0)) / 1024)
-            anonymous = max(anonymous, int(found.get("RssAnon", 0)) / 1024)
+            sizes = dict(re.findall(r"(VmHWM|RssAnon):\s+(\d+)", status.read_text()))
+            peak = max(peak, int(sizes.get("VmHWM", 0)) / 1024)
+            anonymous = max(anonymous, int(sizes.get("RssAnon", 0)) / 1024)
             time.sleep(0.002)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} left with status {process.returncode}")

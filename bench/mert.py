@@ -65,13 +65,13 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("-p", action="append", default=[], metavar="KEY=VALUE", dest="more")
     args = parser.parse_args()
-    more = {k: json.loads(v) for k, v in (pair.split("=", 1) for pair in args.more)}
+    parameters = {k: json.loads(v) for k, v in (pair.split("=", 1) for pair in args.more)}
     problem = TuningProblem(read(args.folder, "val"), METRIC, USUAL)
     tests = {name: read(args.folder, f"test_{name}_flickr") for name in ("2016", "2017")}
-    mert = Mert(restarts=args.restarts, **more)
+    mert = Mert(restarts=args.restarts, **parameters)
     Mert(restarts=1, rounds=1).tune(problem)  # compiles what is not on disk yet
-    found: dict[str, Any] = {"signature": mert.signature(), "search_ms": search_ms(problem)}
-    print(found["signature"], {k: round(v, 3) for k, v in found["search_ms"].items()})
+    results: dict[str, Any] = {"signature": mert.signature(), "search_ms": search_ms(problem)}
+    print(results["signature"], {k: round(v, 3) for k, v in results["search_ms"].items()})
     rows = []
     for seed in map(int, args.seeds.split(",")):
         began = time.process_time()
@@ -83,11 +83,11 @@ def main() -> None:
         row["starts_mean"], row["starts_least"] = float(np.mean(tuned.runs)), min(tuned.runs)
         rows.append(row)
         print({k: round(v, 3) for k, v in row.items()}, flush=True)
-    found["rows"] = rows
-    found["mean"] = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
-    print("mean", {k: round(v, 3) for k, v in found["mean"].items()})
+    results["rows"] = rows
+    results["mean"] = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+    print("mean", {k: round(v, 3) for k, v in results["mean"].items()})
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n")
+        args.json.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

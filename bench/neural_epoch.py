@@ -86,11 +86,11 @@ def loss_alone(args: argparse.Namespace, trainer: Any, passes: Passes) -> float:
     order = np.concatenate([order for _, order in passes.pieces(0)])
     table, rows, labels = trainer._table, trainer._rows, trainer.network.spec["labels"]
     batches = []
-    for which in trainer._plan(table, order, 0):
-        inputs = table.batch(which, trainer.device)
+    for rows_of_batch in trainer._plan(table, order, 0):
+        inputs = table.batch(rows_of_batch, trainer.device)
         shape = (*inputs.slots["word"].shape, labels)
         scores = torch.randn(shape, device=trainer.device, requires_grad=True)
-        batches.append((scores, trainer.network.gold(rows, which), inputs.lengths))
+        batches.append((scores, trainer.network.gold(rows, rows_of_batch), inputs.lengths))
 
     def work() -> None:
         for scores, gold, lengths in batches:
@@ -119,18 +119,19 @@ def main() -> None:
             trainer, passes = new_trainer(args)
             if name == "pytorch-crf":
                 trainer.criterion = pytorch_crf(trainer)
-            whole = seconds(args, lambda t=trainer, p=passes: list(t.learn_pieces(p)))  # type: ignore[misc]
+            epoch_seconds = seconds(args, lambda t=trainer, p=passes: list(t.learn_pieces(p)))  # type: ignore[misc]
             part = loss_alone(args, trainer, passes)
             losses[name] = trainer.loss
             if repeat:  # the first one compiles
-                epochs[name].append(whole)
+                epochs[name].append(epoch_seconds)
                 alone[name].append(part)
     clock = "CPU" if args.device == "cpu" else "wall"
     print(f"{args.sentences} sentences, {args.device}, torch {torch.__version__}; {clock} seconds")
     print(f"{'':12} {'epoch':>8} {'the loss alone':>15} {'share':>7} {'summed loss':>12}")
     for name in epochs:
-        whole, part = min(epochs[name]), min(alone[name])
-        print(f"{name:12} {whole:8.2f} {part:15.3f} {part / whole:7.1%} {losses[name]:12.1f}")
+        epoch_seconds, part = min(epochs[name]), min(alone[name])
+        share = part / epoch_seconds
+        print(f"{name:12} {epoch_seconds:8.2f} {part:15.3f} {share:7.1%} {losses[name]:12.1f}")
     print(f"epoch, part of pytorch-crf: {min(epochs['ours']) / min(epochs['pytorch-crf']):.3f}")
 
 

@@ -111,8 +111,8 @@ def kernel_tasks(problem: Problem) -> dict[str, Task]:
     def step(loss: Any) -> Task:
         module = ChainLoss(loss, tensors=False)
         nodes, transitions, start, end = problem.scores
-        given = (nodes, transitions, problem.gold, None, start, end)
-        return lambda: problem.backward(module(*given))
+        inputs = (nodes, transitions, problem.gold, None, start, end)
+        return lambda: problem.backward(module(*inputs))
 
     found = ChainLoss(Log(), tensors=False)
     detached = [scores.detach() for scores in problem.scores]
@@ -134,8 +134,8 @@ def tensor_tasks(problem: Problem) -> dict[str, Task]:
         return nodes
 
     def step() -> torch.Tensor:
-        given = (with_ends(), problem.transitions, problem.gold, problem.lengths)
-        values, exact = log_losses(*given)
+        inputs = (with_ends(), problem.transitions, problem.gold, problem.lengths)
+        values, exact = log_losses(*inputs)
         if not exact:
             raise SystemExit("scores are beyond what products can hold")
         return problem.backward(values.mean())
@@ -192,8 +192,8 @@ def measured(tasks: dict[str, Task], device: str, repeats: int) -> dict[str, dic
             wall, cpu = time.perf_counter(), time.process_time()
             tasks[name]()
             wait()
-            spent = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
-            best[name] = {key: min(best[name][key], 1e3 * spent[key]) for key in spent}
+            seconds = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+            best[name] = {key: min(best[name][key], 1e3 * seconds[key]) for key in seconds}
     return best
 
 
@@ -209,7 +209,7 @@ def check(tasks: dict[str, Task]) -> None:
 
 
 def run(shape: tuple[int, int, int], args: argparse.Namespace) -> dict[str, Any]:
-    """One shape: a table on standard output, and what it says."""
+    """Measures one shape: prints a table, returns its rows."""
     problem, tasks = Problem(shape, args.device), {}
     for module, tasks_of in SOURCES.items():
         large = shape[0] * shape[1] * shape[2] ** 2 > 1e6 and module == "torch_struct"
@@ -223,15 +223,15 @@ def run(shape: tuple[int, int, int], args: argparse.Namespace) -> dict[str, Any]
     rival = times.get(RIVAL, {}).get(clock)
     print(f"\n{shape[0]} sequences x {shape[1]} tokens x {shape[2]} labels, {args.device}")
     print(f"{'part of pytorch-crf':>20} {'CPU ms':>9} {'wall ms':>9}")
-    for name, spent in times.items():
-        part = f"{spent[clock] / rival:.3f}" if rival else "-"
-        print(f"{part:>20} {spent['cpu']:9.2f} {spent['wall']:9.2f}  {name}")
+    for name, seconds in times.items():
+        part = f"{seconds[clock] / rival:.3f}" if rival else "-"
+        print(f"{part:>20} {seconds['cpu']:9.2f} {seconds['wall']:9.2f}  {name}")
     goals = {}
-    for name, (other, must, stretch) in GOALS[args.device].items():
-        if name in times and other in times:
-            part = times[name][clock] / times[other][clock]
+    for name, (rival_name, must, stretch) in GOALS[args.device].items():
+        if name in times and rival_name in times:
+            part = times[name][clock] / times[rival_name][clock]
             word = "stretch" if part <= stretch else "met" if part <= must else "missed"
-            print(f"  {name} / {other}: {part:.3f}, must {must}, stretch {stretch}: {word}")
+            print(f"  {name} / {rival_name}: {part:.3f}, must {must}, stretch {stretch}: {word}")
             goals[name] = {"part": part, "must": must, "stretch": stretch, "goal": word}
     return {"shape": shape, "milliseconds": times, "goals": goals}
 
@@ -251,11 +251,11 @@ def main() -> None:
     shapes = [tuple(map(int, shape.split("x"))) for shape in args.shapes]
     rows = [run((n, longest, labels), args) for n, longest, labels in shapes]
     name = torch.cuda.get_device_name() if args.device == "cuda" else platform.processor()
-    facts = {"device": name, "torch": torch.__version__, "threads": args.threads, "rows": rows}
+    settings = {"device": name, "torch": torch.__version__, "threads": args.threads, "rows": rows}
     print(f"\n{name}, torch {torch.__version__}, {args.threads} threads")
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump(facts, file, indent=1)
+            json.dump(settings, file, indent=1)
 
 
 if __name__ == "__main__":

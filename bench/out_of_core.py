@@ -39,12 +39,12 @@ def pieces(n_pieces: int) -> Iterator[dict[str, np.ndarray]]:
     drawn = np.sort(rng.integers(0, room, (PIECE, PER_ROW), np.int32), axis=1)
     values = np.full(PIECE * PER_ROW, 0.1, np.float32)
     signs = rng.choice(np.array([-1.0, 1.0], np.float32), N_FEATURES)
-    ones = np.ones(PIECE, np.float32)
+    weights = np.ones(PIECE, np.float32)
     indptr = np.arange(0, PIECE * PER_ROW + 1, PER_ROW, dtype=np.int64)
     for k in range(n_pieces):
         columns = drawn + np.int32(k)
         labels = (signs[columns].sum(axis=1) > 0).astype(np.int32)
-        arrays = indptr, columns.reshape(-1), values, labels, ones
+        arrays = indptr, columns.reshape(-1), values, labels, weights
         yield dict(zip(("indptr", "indices", "values", "labels", "weights"), arrays, strict=True))
 
 
@@ -90,11 +90,11 @@ def speed(path: str) -> None:
 
     data = open_cache(path)
     rows = SparseRows(*map(np.array, data.rows))
-    whole = SparseDataset(rows, data.n_features, data.classes)
+    in_memory = SparseDataset(rows, data.n_features, data.classes)
     learned(data.take(range(20)), [])
     times: dict[str, list[float]] = {"memory": [], "cache": []}
     for _ in range(3):
-        inside = learned(whole, times["memory"])
+        inside = learned(in_memory, times["memory"])
         outside = learned(data, times["cache"])
         assert np.array_equal(inside, outside)
     least = {name: min(values) for name, values in times.items()}
@@ -109,8 +109,8 @@ def main() -> None:
     parser.add_argument("--child", nargs="*", default=[], help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.child:
-        name, path, *more = chosen.child
-        {"build": build, "train": train, "speed": speed}[name](path, *map(int, more))
+        name, path, *arguments = chosen.child
+        {"build": build, "train": train, "speed": speed}[name](path, *map(int, arguments))
         return
     with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
         large, small = f"{folder}/large", f"{folder}/small"

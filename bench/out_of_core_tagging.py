@@ -42,8 +42,8 @@ def speed(cache: str) -> None:
         weights = []
         for name, data in (("memory", memory), ("cache", cached)):
             clock = Clock()
-            how = {"epochs": 2, "by_block": True, "calibrate": False, "on_event": [clock]}
-            model = train(data, "perceptron", **how).model
+            settings = {"epochs": 2, "by_block": True, "calibrate": False, "on_event": [clock]}
+            model = train(data, "perceptron", **settings).model
             weights.append(model.predictor.arrays())
             if turn:
                 seconds[name].append(clock.last)
@@ -84,8 +84,8 @@ def measured(chosen: argparse.Namespace) -> dict[str, Any]:
     corpus = (chosen.data or common.data_folder()) / "conll2000" / "train.txt.gz"
     with gzip.open(corpus) as file:
         text = file.read()
-    with tempfile.TemporaryDirectory(dir=chosen.folder) as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(dir=chosen.folder) as scratch:
+        folder = Path(scratch)
         for name, n in {"small": 4, "large": chosen.copies}.items():
             with (folder / f"{name}.txt").open("wb") as file:
                 for _ in range(n):

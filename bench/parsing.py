@@ -59,7 +59,7 @@ SETS = {
 
 
 class Peer(NamedTuple):
-    """What a peer did on the same files: gold tags, labelled, one thread."""
+    """Result of a peer on the same files: gold tags, labelled, one thread."""
 
     system: str
     epochs: int
@@ -111,7 +111,9 @@ def main() -> None:
     rows = []
     for name in chosen.sets:
         for order in chosen.orders:
-            rows += [{"set": name, "order": order, **one} for one in ours(name, order, chosen)]
+            rows += [
+                {"set": name, "order": order, **result} for result in ours(name, order, chosen)
+            ]
             for peer in PEERS.get((name, order), ()):
                 rows.append({"set": name, "order": order, **_figures(peer)})
     R = None if chosen.no_reference or chosen.quick else reference(chosen.data)
@@ -158,11 +160,12 @@ def ours(name: str, order: int, chosen: argparse.Namespace) -> list[dict[str, An
     for learner in chosen.learners:
         epochs = 2 if chosen.quick else chosen.epochs
         spec = {"data": str(chosen.data), "set": name, "order": order, "learner": learner}
-        told(f"{name}, order {order}, {learner}")
+        log(f"{name}, order {order}, {learner}")
         child({**spec, "epochs": 1, "seed": 1, "most": 20})
-        most = QUICK if chosen.quick else None
+        max_sentences = QUICK if chosen.quick else None
         runs = [
-            child({**spec, "epochs": epochs, "seed": seed, "most": most}) for seed in chosen.seeds
+            child({**spec, "epochs": epochs, "seed": seed, "most": max_sentences})
+            for seed in chosen.seeds
         ]
         scores = {key: _mean([run["scores"].get(key) for run in runs]) for key in SCORES}
         rows.append(
@@ -182,13 +185,13 @@ def ours(name: str, order: int, chosen: argparse.Namespace) -> list[dict[str, An
 
 
 def child(spec: dict[str, Any]) -> dict[str, Any]:
-    """What a process of its own measured."""
-    done = subprocess.run(
+    """Measures in a child process."""
+    process = subprocess.run(
         [sys.executable, __file__, "--child", json.dumps(spec)], stdout=subprocess.PIPE, text=True
     )
-    if done.returncode:
-        raise SystemExit(f"the process of {spec} left with status {done.returncode}")
-    result: dict[str, Any] = json.loads(done.stdout)
+    if process.returncode:
+        raise SystemExit(f"the process of {spec} left with status {process.returncode}")
+    result: dict[str, Any] = json.loads(process.stdout)
     return result
 
 
@@ -210,8 +213,8 @@ def measure(spec: dict[str, Any]) -> dict[str, Any]:
         data, spec["learner"], epochs=spec["epochs"], seed=spec["seed"], on_event=[note]
     ).model
     memory = peak()
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "parser"
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "parser"
         model.save(path)
         size = path.stat().st_size / 1e6
         model = ParseModel.load(path)
@@ -252,11 +255,11 @@ def reference(data: Path) -> float | None:
     import sequences_corpus as corpus
     from crfsuite_reference import Reference
 
-    told("R")
+    log("R")
     try:
         passes = Reference(corpus.read(corpus.files(data).train)).passes(10)
     except SystemExit as error:
-        told(f"no R: {error}")
+        log(f"no R: {error}")
         return None
     return float(np.mean(passes))
 
@@ -296,8 +299,8 @@ def table(rows: list[dict[str, Any]], R: float | None) -> str:
     return text if R is None else f"{text}\nR = {R:.4f} CPU seconds on this machine"
 
 
-def told(what: str) -> None:
-    print(f"… {what}", file=sys.stderr, flush=True)
+def log(message: str) -> None:
+    print(f"… {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ def picture() -> str:
     plot.hline(float(peer), f"CRFsuite, L-BFGS: {peer}")
     # With a margin and a ground of its own, since pages may be dark.
     svg = plot.to_svg(680, 300).replace('viewBox="0 0 680 300"', 'viewBox="-16 -8 712 316"', 1)
-    head, end, rest = svg.partition("</defs>")
-    return f'{head}{end}<rect x="-16" y="-8" width="712" height="316" fill="#fff"/>{rest}\n'
+    head, end, body = svg.partition("</defs>")
+    return f'{head}{end}<rect x="-16" y="-8" width="712" height="316" fill="#fff"/>{body}\n'
 
 
 if __name__ == "__main__":

@@ -53,22 +53,24 @@ def main() -> None:
         for name in SETS
     }
     tuned = learned(lists["val"], metric, ("dense",))
-    data = {name: tuned.features.encode(found, metric) for name, found in lists.items()}
+    data = {
+        name: tuned.features.encode(lists_of_part, metric) for name, lists_of_part in lists.items()
+    }
     problem = TuningProblem(data["val"], metric, START)
     print(f"{'':20}" + "".join(f"{name:>18}" for name in (*SETS, "CPU seconds")))
-    found = {}
+    results = {}
     for name, tuner in TUNERS.items():
         tuner.tune(problem)  # compiles what is not in the cache
         runs = [_run(problem, data, tuner, seed) for seed in range(1, options.seeds + 1)]
         means = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
-        found[name] = {"signature": tuner.signature(), "runs": runs, "means": means}
+        results[name] = {"signature": tuner.signature(), "runs": runs, "means": means}
         print(f"{name:20}" + "".join(f"{value:18.2f}" for value in means.values()), flush=True)
-    reached = found["pro"]["means"]
+    reached = results["pro"]["means"]
     for key, goal in GOALS.items():
         good = reached[key] <= goal if key == "seconds" else reached[key] >= goal
         print(f"pro, {key}: {reached[key]:.2f}, goal {goal:.2f}: {'met' if good else 'MISSED'}")
     if options.json:
-        Path(options.json).write_text(json.dumps(found, indent=2) + "\n")
+        Path(options.json).write_text(json.dumps(results, indent=2) + "\n")
 
 
 def _run(problem: TuningProblem, data: dict[str, Any], tuner: Any, seed: int) -> dict[str, float]:

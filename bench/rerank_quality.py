@@ -47,16 +47,16 @@ def main() -> None:
         raise SystemExit("no data; set HOPEFEAR_DATA, or give --data the folder of the corpora")
     data = corpus(folder / "ptb-nbest", chosen.features)
     print(f"{data['train']!r}", file=sys.stderr)
-    done = []
+    results = []
     for name in chosen.only or online():
-        found = measured(name, data, chosen.seeds, chosen.passes, chosen.sparse_average)
+        result = measured(name, data, chosen.seeds, chosen.passes, chosen.sparse_average)
         if chosen.folds:
-            found["folds"] = folds(name, data, chosen.folds, found["passes"], chosen)
-        print(show(found), file=sys.stderr, flush=True)
-        done.append(found)
+            result["folds"] = folds(name, data, chosen.folds, result["passes"], chosen)
+        print(show(result), file=sys.stderr, flush=True)
+        results.append(result)
     if chosen.json:
-        facts = {"rows": done, "features": chosen.features, "machine": common.machine()}
-        Path(chosen.json).write_text(json.dumps(facts) + "\n", "utf-8")
+        report = {"rows": results, "features": chosen.features, "machine": common.machine()}
+        Path(chosen.json).write_text(json.dumps(report) + "\n", "utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -79,15 +79,15 @@ def online() -> list[str]:
 def corpus(folder: Path, features: str) -> dict[str, ListDataset]:
     paths = {part: folder / f"{part}.jsonl.xz" for part in PARTS}
     train = dataset(read_lists(paths["train"]), features)
-    others = {part: encoded(read_lists(paths[part]), train.features) for part in PARTS[1:]}
-    return {"train": train, **others}
+    held_out = {part: encoded(read_lists(paths[part]), train.features) for part in PARTS[1:]}
+    return {"train": train, **held_out}
 
 
 def learner(name: str, data: ListDataset, sparse: bool) -> Learner:
-    more = {"sparse_average": True} if sparse else {}
-    made = recipe(name, "rerank").build(scale_of(data), **more)
-    assert isinstance(made, Learner)
-    return made
+    parameters = {"sparse_average": True} if sparse else {}
+    built = recipe(name, "rerank").build(scale_of(data), **parameters)
+    assert isinstance(built, Learner)
+    return built
 
 
 def measured(
@@ -95,25 +95,25 @@ def measured(
 ) -> dict[str, Any]:
     """All seeds, pass by pass: (F on dev, F on test, non-zeros)."""
     train, curves, seconds = data["train"], [], []
-    made = learner(name, train, sparse)
+    built = learner(name, train, sparse)
     for seed in range(1, seeds + 1):
-        trainer = OnlineTrainer(NBest(train.features.size), made)
-        rng, curve, spent = np.random.default_rng(seed), [], 0.0
+        trainer = OnlineTrainer(NBest(train.features.size), built)
+        rng, curve, seconds_spent = np.random.default_rng(seed), [], 0.0
         for _ in range(passes):
             order = rng.permutation(len(train))
             start = time.process_time()
             trainer.learn(train.rows, order)
-            spent += time.process_time() - start
+            seconds_spent += time.process_time() - start
             predictor = trainer.predictor()
             curve.append([*(value(data[part], predictor) for part in PARTS[1:]), predictor.nnz])
         curves.append(curve)
-        seconds.append(spent)
+        seconds.append(seconds_spent)
     table = np.array(curves)
     best = int(table[:, :, 0].mean(axis=0).argmax())
     dev, test, nnz = table[:, best].T
     return {
         "learner": name,
-        "signature": made.signature(),
+        "signature": built.signature(),
         "passes": best + 1,
         "dev": float(dev.mean()),
         "test": float(test.mean()),
@@ -139,8 +139,8 @@ def folds(
     fold = {document: k % n for k, document in enumerate(named)}
     for k in range(n):
         held = [np.array([fold[d] == k for d in part]) for part in documents]
-        made = learner(name, data["train"], chosen.sparse_average)
-        trainer = OnlineTrainer(NBest(data["train"].features.size), made)
+        built = learner(name, data["train"], chosen.sparse_average)
+        trainer = OnlineTrainer(NBest(data["train"].features.size), built)
         rng = np.random.default_rng(k)
         for _ in range(passes):
             for p in rng.permutation(len(parts)):
@@ -153,12 +153,12 @@ def folds(
     return float(METRIC.scores(counts)["f1"])
 
 
-def show(found: dict[str, Any]) -> str:
-    folded = f"  folds {found['folds']:.2f}" if "folds" in found else ""
+def show(result: dict[str, Any]) -> str:
+    folded = f"  folds {result['folds']:.2f}" if "folds" in result else ""
     return (
-        f"{found['learner']:14s} dev {found['dev']:.2f}  test {found['test']:.2f} ± "
-        f"{found['deviation']:.2f}  nnz {found['nnz']:9,.0f}  pass {found['passes']:2d}  "
-        f"{found['seconds']:.2f} s{folded}"
+        f"{result['learner']:14s} dev {result['dev']:.2f}  test {result['test']:.2f} ± "
+        f"{result['deviation']:.2f}  nnz {result['nnz']:9,.0f}  pass {result['passes']:2d}  "
+        f"{result['seconds']:.2f} s{folded}"
     )
 
 

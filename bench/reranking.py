@@ -47,12 +47,15 @@ class Figures:
 
 def main() -> None:
     chosen = arguments()
-    wanted = [f"{name}.jsonl.xz" for name in FILES]
-    folder, found = find_files(chosen.data, FOLDER, wanted, "the lists of parses"), Figures()
+    chosen_files = [f"{name}.jsonl.xz" for name in FILES]
+    folder, figures = (
+        find_files(chosen.data, FOLDER, chosen_files, "the lists of parses"),
+        Figures(),
+    )
     with tempfile.TemporaryDirectory() as scratch:
-        measure(folder, Path(scratch), chosen, found)
+        measure(folder, Path(scratch), chosen, figures)
     rows = [
-        goals.line(key, goal, found.values[key], found.notes.get(key, ""))
+        goals.line(key, goal, figures.values[key], figures.notes.get(key, ""))
         for group in chosen.only
         for key, goal in goals.GOALS[group].items()
     ]
@@ -60,7 +63,7 @@ def main() -> None:
         "rows": rows,
         "repeats": chosen.repeats,
         "passes": chosen.passes,
-        "seen": found.seen,
+        "seen": figures.seen,
         "machine": common.machine(),
         "versions": {name: version(name) for name in ("hopefear", "numba", "scipy")},
     }
@@ -91,93 +94,93 @@ def arguments() -> argparse.Namespace:
     return chosen
 
 
-def measure(folder: Path, scratch: Path, chosen: argparse.Namespace, found: Figures) -> None:
+def measure(folder: Path, scratch: Path, chosen: argparse.Namespace, figures: Figures) -> None:
     """Group after group, so that a group of large arrays is gone before the next."""
-    wanted = set(chosen.only)
-    if "synthetic" in wanted:
-        told("synthetic lists")
+    selected = set(chosen.only)
+    if "synthetic" in selected:
+        log("synthetic lists")
         data = lists.synthetic(QUICK if chosen.quick else lists.PEER)
-        take_turns("synthetic", passes.tasks("synthetic", data, chosen.passes), chosen, found)
+        take_turns("synthetic", passes.tasks("synthetic", data, chosen.passes), chosen, figures)
         del data
-    if wanted & {"passes", "training", "predict"}:
-        told("parses")
+    if selected & {"passes", "training", "predict"}:
+        log("parses")
         parts = whole.parts(folder, 1 if chosen.quick else None)
-        if "passes" in wanted:
-            take_turns("real", passes.tasks("real", parts.train, chosen.passes), chosen, found)
-        if "training" in wanted:
-            train_all(parts, range(1, chosen.seeds + 1), found)
-        if "predict" in wanted:
-            rank_parses(folder, parts, scratch, chosen, found)
+        if "passes" in selected:
+            take_turns("real", passes.tasks("real", parts.train, chosen.passes), chosen, figures)
+        if "training" in selected:
+            train_all(parts, range(1, chosen.seeds + 1), figures)
+        if "predict" in selected:
+            rank_parses(folder, parts, scratch, chosen, figures)
         del parts
-    if "texts" in wanted:
-        told("translations")
+    if "texts" in selected:
+        log("translations")
         file = scratch / "texts.jsonl"
         n = whole.write_texts(folder.parent / whole.TEXTS, file, 20 if chosen.quick else None)
-        rates(whole.text_tasks(file, scratch), n, chosen, found)
-    if "extraction" in wanted:
-        extract(folder, chosen, found)
+        rates(whole.text_tasks(file, scratch), n, chosen, figures)
+    if "extraction" in selected:
+        extract(folder, chosen, figures)
 
 
-def take_turns(where: str, tasks: Any, chosen: argparse.Namespace, found: Figures) -> None:
+def take_turns(where: str, tasks: Any, chosen: argparse.Namespace, figures: Figures) -> None:
     """Passes of all learners, and how often the yardstick each takes."""
-    told(f"{len(tasks)} tasks take turns, {chosen.repeats} times")
+    log(f"{len(tasks)} tasks take turns, {chosen.repeats} times")
     times = common.interleave(tasks, chosen.repeats)
     least = {name: np.min(np.array(runs), axis=0) for name, runs in times.items()}
     yardstick = float(np.min(least[f"yardstick {where}"]))
     for name, seconds in least.items():
-        found.values[name] = float(seconds.mean())
-        found.notes[name] = f"{seconds.mean() / yardstick:.1f} × X @ w; first {seconds[0]:.3f} s"
+        figures.values[name] = float(seconds.mean())
+        figures.notes[name] = f"{seconds.mean() / yardstick:.1f} × X @ w; first {seconds[0]:.3f} s"
     key = f"yardstick {where}"
-    found.values[key], found.notes[key] = yardstick, ""
-    found.seen |= {name: seconds.tolist() for name, seconds in least.items()}
+    figures.values[key], figures.notes[key] = yardstick, ""
+    figures.seen |= {name: seconds.tolist() for name, seconds in least.items()}
 
 
-def train_all(parts: whole.Parts, seeds: range, found: Figures) -> None:
+def train_all(parts: whole.Parts, seeds: range, figures: Figures) -> None:
     for name in goals.TRAINING:
-        told(f"training {name}")
+        log(f"training {name}")
         key = f"training {name}"
-        run = found.seen[key] = whole.training(parts, name, seeds)
+        run = figures.seen[key] = whole.training(parts, name, seeds)
         F, spread = float(np.mean(run["test"])), float(np.std(run["test"]))
-        found.notes[key] = f"test F {F:.2f} ± {spread:.2f}, {len(seeds)} seeds"
-        found.notes[key] += f"; mean {np.mean(run['seconds']):.2f} s"
-        found.values[key] = min(run["seconds"])
+        figures.notes[key] = f"test F {F:.2f} ± {spread:.2f}, {len(seeds)} seeds"
+        figures.notes[key] += f"; mean {np.mean(run['seconds']):.2f} s"
+        figures.values[key] = min(run["seconds"])
         if goals.F > F:
-            found.values[key], found.notes[key] = None, f"not reached: {found.notes[key]}"
+            figures.values[key], figures.notes[key] = None, f"not reached: {figures.notes[key]}"
 
 
 def rank_parses(
-    folder: Path, parts: whole.Parts, scratch: Path, chosen: argparse.Namespace, found: Figures
+    folder: Path, parts: whole.Parts, scratch: Path, chosen: argparse.Namespace, figures: Figures
 ) -> None:
-    told("predicting")
+    log("predicting")
     model = train(Reranking(), parts.train, epochs=1).model
     n = sum(block.n_candidates for block in lists.read(folder, "test"))
     rates(
-        whole.predict_tasks("predict", folder / "test.jsonl.xz", model, scratch), n, chosen, found
+        whole.predict_tasks("predict", folder / "test.jsonl.xz", model, scratch), n, chosen, figures
     )
 
 
-def rates(tasks: Any, n: int, chosen: argparse.Namespace, found: Figures) -> None:
+def rates(tasks: Any, n: int, chosen: argparse.Namespace, figures: Figures) -> None:
     """Candidates a second."""
     for name, seconds in common.best(common.interleave(tasks, chosen.repeats)).items():
-        found.values[name], found.notes[name] = n / seconds, f"{n:,} in {seconds:.2f} s"
+        figures.values[name], figures.notes[name] = n / seconds, f"{n:,} in {seconds:.2f} s"
 
 
-def extract(folder: Path, chosen: argparse.Namespace, found: Figures) -> None:
+def extract(folder: Path, chosen: argparse.Namespace, figures: Figures) -> None:
     repeats = min(2, chosen.repeats)  # the first loads kernels, and compiles those that are new
-    told("extraction")
-    most = 1 if chosen.quick else None
-    run = whole.extraction(folder, chosen.block_lists, repeats, most)
+    log("extraction")
+    max_lists = 1 if chosen.quick else None
+    run = whole.extraction(folder, chosen.block_lists, repeats, max_lists)
     last, peak = run["steps"]["test"], run["steps"]["test"]["peak_mb"]
-    found.seen["extraction"] = run
-    found.values |= {"extraction": last["cpu"], "extraction memory": peak}
-    found.notes["extraction"] = (
+    figures.seen["extraction"] = run
+    figures.values |= {"extraction": last["cpu"], "extraction memory": peak}
+    figures.notes["extraction"] = (
         f"{run['trees']:,} trees; {run['features']:,} features, {run['values']:,} values"
     )
-    found.notes["extraction memory"] = f"{chosen.block_lists} lists at a time"
+    figures.notes["extraction memory"] = f"{chosen.block_lists} lists at a time"
 
 
-def told(what: str) -> None:
-    print(f"… {what}", file=sys.stderr, flush=True)
+def log(message: str) -> None:
+    print(f"… {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Work of reranking.py that needs a process of its own; prints one line of JSON.
+"""Work of reranking.py for a child process; prints one line of JSON.
 
     python bench/reranking_child.py extract FOLDER [--block-lists N]
     python bench/reranking_child.py large
@@ -48,16 +48,16 @@ def extract(chosen: argparse.Namespace, steps: Steps) -> dict[str, Any]:
     reading = chosen.block_lists, chosen.most
     data = lists.numbered(lists.read(chosen.folder, "train", *reading))
     steps.end("train")
-    others = {}
+    held_out = {}
     for part in ("dev", "test"):
         # As in prediction, a block is done with when the next one comes.
-        others[part] = sum(
+        held_out[part] = sum(
             lists.seen(block, data.features).n_candidates
             for block in lists.read(chosen.folder, part, *reading)
         )
         steps.end(part)
     return {
-        "trees": data.n_candidates + sum(others.values()),
+        "trees": data.n_candidates + sum(held_out.values()),
         "features": data.features.size,
         "values": len(data.rows.values),
     }
@@ -88,8 +88,8 @@ def main() -> None:
     steps.end("imports")
     if chosen.what == "extract" and chosen.folder is None:
         parser.error("extract needs the folder of the lists")
-    found = (extract if chosen.what == "extract" else large)(chosen, steps)
-    print(json.dumps({**found, "steps": steps.found}))
+    results = (extract if chosen.what == "extract" else large)(chosen, steps)
+    print(json.dumps({**results, "steps": steps.found}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What reranking.py measures, what the peer needs, what each figure should be, and whether it is.
+"""Figures of reranking.py: what they measure, the peer's need, the goals, the verdicts.
 
 The peer is the reranker of the BLLIP parser, measured on the same lists: its averaged perceptron
 for a pass, its L-BFGS estimator for training in all. Stretch goals are our own.
@@ -79,8 +79,8 @@ def verdict(goal: Goal, value: float | None) -> str:
 
 def line(key: str, goal: Goal, value: float | None, note: str = "") -> dict[str, Any]:
     """A row of the table."""
-    given = {"key": key, **goal._asdict(), "value": value}
-    return {**given, "verdict": verdict(goal, value), "note": note}
+    fields = {"key": key, **goal._asdict(), "value": value}
+    return {**fields, "verdict": verdict(goal, value), "note": note}
 
 
 def table(lines: list[dict[str, Any]]) -> str:

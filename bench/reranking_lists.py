@@ -29,7 +29,7 @@ FOLDER = "ptb-nbest"
 
 
 class Size(NamedTuple):
-    """How large synthetic lists are."""
+    """Sizes of synthetic lists."""
 
     lists: int
     candidates: int  # in all
@@ -43,11 +43,11 @@ LARGE = Size(36_000, 1_800_000, 200, 1_200, 1_000_000)  # WSJ sections 2-21
 
 
 def read(
-    folder: Path, part: str, block_lists: int = BLOCK_LISTS, most: int | None = None
+    folder: Path, part: str, block_lists: int = BLOCK_LISTS, max_lists: int | None = None
 ) -> Iterator[CandidateLists]:
-    """Blocks of lists of parses; ``most`` limits the blocks."""
+    """Blocks of lists of parses; ``max_lists`` limits the blocks."""
     path = folder / f"{part}.jsonl.xz"
-    return islice(read_lists(path, "ptb", require_costs=True, block_lists=block_lists), most)
+    return islice(read_lists(path, "ptb", require_costs=True, block_lists=block_lists), max_lists)
 
 
 def numbered(blocks: Iterable[CandidateLists]) -> ListDataset:
@@ -78,14 +78,20 @@ def synthetic(size: Size, seed: int = 1) -> ListDataset:
         block = _block(random, size, bounds - bounds[0])
         blocks.append(block)
         costs[bounds[0] : bounds[-1]] = _costs(random, block, bounds - bounds[0], truth)
-    found = joined(blocks)
+    lists_read = joined(blocks)
     keys = np.arange(1, size.features + 1, dtype=np.uint64)
     features = ListFeatures(
         Extraction.of("named,score"), keys, Strings.pack(f"f{j}" for j in range(size.features))
     )
     rows = ListRows(
         starts,
-        *(found.scopes, found.features, found.indptr, found.columns, found.values),
+        *(
+            lists_read.scopes,
+            lists_read.features,
+            lists_read.indptr,
+            lists_read.columns,
+            lists_read.values,
+        ),
         *(np.zeros(size.candidates), costs, cheapest(costs, starts), np.ones(size.lists)),
     )
     return ListDataset(rows, features, source="synthetic")
@@ -111,18 +117,20 @@ def _block(random: np.random.Generator, size: Size, starts: np.ndarray) -> Numbe
 
 def _scope(random: np.random.Generator, size: Size) -> np.ndarray:
     """Different features, the first ones more often than the last, as in language."""
-    found = np.empty(0, np.int32)
-    while len(found) < size.per_list:
+    features_drawn = np.empty(0, np.int32)
+    while len(features_drawn) < size.per_list:
         drawn = size.features * random.random(2 * size.per_list) ** 3
-        found = np.sort(np.concatenate([found, drawn.astype(np.int32)]))
-        found = found[np.concatenate([[True], found[1:] != found[:-1]])]
-    return random.permutation(found)[: size.per_list]
+        features_drawn = np.sort(np.concatenate([features_drawn, drawn.astype(np.int32)]))
+        features_drawn = features_drawn[
+            np.concatenate([[True], features_drawn[1:] != features_drawn[:-1]])
+        ]
+    return random.permutation(features_drawn)[: size.per_list]
 
 
 def _costs(
     random: np.random.Generator, block: NumberedLists, starts: np.ndarray, truth: np.ndarray
 ) -> np.ndarray:
-    """How much less a candidate is worth than the best of its list, as a share of the range."""
+    """Returns the share of its list's range by which a candidate is worse than the best."""
     shift = np.repeat(block.scopes[:-1], block.indptr[starts[1:]] - block.indptr[starts[:-1]])
     parts = truth[block.features[block.columns + shift]] * block.values
     worth = np.add.reduceat(parts, block.indptr[:-1])

@@ -35,22 +35,22 @@ def tasks(where: str, data: ListDataset, passes: int) -> dict[str, Any]:
     def yardstick() -> np.ndarray:
         return np.array([common.cpu_seconds(lambda: X @ w) for _ in range(passes)])
 
-    made: dict[str, Any] = {f"yardstick {where}": yardstick}
+    tasks_by_name: dict[str, Any] = {f"yardstick {where}": yardstick}
     for name in LEARNERS:
-        made[f"{name} {where}"] = lambda name=name: run(data, name, scale, passes)
-    return made
+        tasks_by_name[f"{name} {where}"] = lambda name=name: run(data, name, scale, passes)
+    return tasks_by_name
 
 
 def run(data: ListDataset, name: str, scale: Any, n: int) -> np.ndarray:
     """CPU seconds of every pass of a run from zero; shuffling, scoring and moving."""
     learner = recipe(name, "rerank").build(scale)
-    made = OnlineTrainer(NBest(data.features.size), learner)
+    trainer = OnlineTrainer(NBest(data.features.size), learner)
     order = Passes(data, seed=1)  # type: ignore[arg-type]
     seconds = []
     for epoch in range(n):
         start = time.process_time()
         for rows, piece in order.pieces(epoch):
-            made.learn(rows, piece)
+            trainer.learn(rows, piece)
         seconds.append(time.process_time() - start)
     return np.array(seconds)
 

@@ -32,46 +32,49 @@ class Parts(NamedTuple):
     test: ListDataset
 
 
-def parts(folder: Path, most: int | None) -> Parts:
-    """Lists of parses in memory; ``most`` limits the blocks of each part."""
-    first = lists.numbered(lists.read(folder, "train", most=most))
-    rest = (lists.read(folder, name, most=most) for name in ("dev", "test"))
-    return Parts(first, *(lists.seen(blocks, first.features) for blocks in rest))
+def parts(folder: Path, max_lists: int | None) -> Parts:
+    """Lists of parses in memory; ``max_lists`` limits the blocks of each part."""
+    first = lists.numbered(lists.read(folder, "train", max_lists=max_lists))
+    held_out = (lists.read(folder, name, max_lists=max_lists) for name in ("dev", "test"))
+    return Parts(first, *(lists.seen(blocks, first.features) for blocks in held_out))
 
 
-def training(given: Parts, learner: str, seeds: range) -> dict[str, list[float]]:
+def training(data_parts: Parts, learner: str, seeds: range) -> dict[str, list[float]]:
     """CPU seconds of training with the defaults, dev scored after every pass; F on dev and test."""
     few = np.arange(4)
     train(
-        Reranking(), given.train.take(few), learner, epochs=1, dev=given.dev.take(few)
+        Reranking(), data_parts.train.take(few), learner, epochs=1, dev=data_parts.dev.take(few)
     )  # compiles
-    found: dict[str, list[float]] = {"seconds": [], "dev": [], "test": [], "nnz": []}
+    results: dict[str, list[float]] = {"seconds": [], "dev": [], "test": [], "nnz": []}
     for seed in seeds:
-        data, held = given.train.replaced(), given.dev.replaced()  # with no digest known yet
-        made: list[RerankModel] = []
+        data, held = (
+            data_parts.train.replaced(),
+            data_parts.dev.replaced(),
+        )  # with no digest known yet
+        models: list[RerankModel] = []
 
-        def work(data=data, held=held, seed=seed, made=made) -> None:
-            made.append(train(Reranking(), data, learner, seed=seed, dev=held).model)
+        def work(data=data, held=held, seed=seed, models=models) -> None:
+            models.append(train(Reranking(), data, learner, seed=seed, dev=held).model)
 
-        found["seconds"].append(common.cpu_seconds(work))
+        results["seconds"].append(common.cpu_seconds(work))
         for part in ("dev", "test"):
-            of = getattr(given, part)
-            found[part].append(scores(of, made[0].predict(of), made[0].metric)["f1"])
-        found["nnz"].append(float(made[0].nnz))
-    return found
+            of = getattr(data_parts, part)
+            results[part].append(scores(of, models[0].predict(of), models[0].metric)["f1"])
+        results["nnz"].append(float(models[0].nnz))
+    return results
 
 
 def extraction(
-    folder: Path, block_lists: int, repeats: int, most: int | None = None
+    folder: Path, block_lists: int, repeats: int, max_lists: int | None = None
 ) -> dict[str, Any]:
     """CPU seconds and memory of the quickest of several processes that extract all features."""
     runs = []
     command = [sys.executable, str(CHILD), "extract", str(folder)]
     command += ["--block-lists", str(block_lists)]
-    command += [] if most is None else ["--most", str(most)]
+    command += [] if max_lists is None else ["--most", str(max_lists)]
     for _ in range(repeats):
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        runs.append(json.loads(done.stdout))
+        process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        runs.append(json.loads(process.stdout))
     return min(runs, key=lambda run: run["steps"]["test"]["cpu"])
 
 
@@ -94,9 +97,9 @@ def predict_tasks(kind: str, path: Path, model: RerankModel, folder: Path) -> di
     }
 
 
-def write_texts(data: Path, target: Path, most: int | None = None) -> int:
+def write_texts(data: Path, target: Path, max_lines: int | None = None) -> int:
     """Translations of Multi30k as lists in JSON; the number of candidates."""
-    references = (data / "val.en").read_text("utf-8").splitlines()[:most]
+    references = (data / "val.en").read_text("utf-8").splitlines()[:max_lines]
     candidates: list[dict[str, Any]] = []
     total = now = 0
     with open(target, "w", encoding="utf-8") as out:
@@ -140,9 +143,9 @@ def text_tasks(path: Path, folder: Path) -> dict[str, Any]:
         return dataset(read_lists(path, metric=metric_named("bleu")), metric="bleu")
 
     model = train(Reranking(), data(), "perceptron").model
-    made = predict_tasks("texts predict", path, model, folder)
+    tasks_by_name = predict_tasks("texts predict", path, model, folder)
     return {
         "texts data": lambda: common.cpu_seconds(data),
-        "texts predict": made["texts predict"],
-        "texts process": made["texts predict process"],
+        "texts predict": tasks_by_name["texts predict"],
+        "texts process": tasks_by_name["texts predict process"],
     }

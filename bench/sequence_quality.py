@@ -42,14 +42,14 @@ def main() -> None:
     folder = find_data(chosen.data)
     if folder is None:
         raise SystemExit("no data; set HOPEFEAR_DATA, or give --data the folder of the corpora")
-    kept = KeptRuns(chosen.out / "quick" if chosen.quick else chosen.out)
-    done = []
+    cache = KeptRuns(chosen.out / "quick" if chosen.quick else chosen.out)
+    results = []
     for row in plan.chosen(chosen.only):
-        found = measured(row, folder, kept, chosen)
-        print(show(found), file=sys.stderr, flush=True)
-        done.append(found)
-    print(f"\n{best_line(done)}", file=sys.stderr)
-    text = json.dumps({"rows": done, "machine": common.machine()}, ensure_ascii=False) + "\n"
+        result = measured(row, folder, cache, chosen)
+        print(show(result), file=sys.stderr, flush=True)
+        results.append(result)
+    print(f"\n{best_line(results)}", file=sys.stderr)
+    text = json.dumps({"rows": results, "machine": common.machine()}, ensure_ascii=False) + "\n"
     if chosen.json == "-":
         sys.stdout.write(text)
     elif chosen.json is not None:
@@ -78,21 +78,21 @@ def arguments() -> argparse.Namespace:
     return chosen
 
 
-def measured(row: Row, folder: Path, kept: KeptRuns, chosen: argparse.Namespace) -> dict[str, Any]:
+def measured(row: Row, folder: Path, cache: KeptRuns, chosen: argparse.Namespace) -> dict[str, Any]:
     """All seeds of a row, and what they come to."""
     goal = None if chosen.quick else row.goal
-    facts = {"row": row.key, "goal": goal, "peers": row.peers, "metric": row.metric}
+    row_facts = {"row": row.key, "goal": goal, "peers": row.peers, "metric": row.metric}
     try:
         problem = read(row.corpus, row.features, folder, chosen.quick)
         seeds = range(1, min(row.seeds, chosen.seeds or row.seeds) + 1)
-        runs = [one(row, problem, seed, chosen.epochs, kept) for seed in seeds]
+        runs = [one(row, problem, seed, chosen.epochs, cache) for seed in seeds]
     except HopefearError as error:
-        return {**facts, "failed": str(error)}
-    return {**facts, **summary([run["scores"] for run in runs], goal), "runs": runs}
+        return {**row_facts, "failed": str(error)}
+    return {**row_facts, **summary([run["scores"] for run in runs], goal), "runs": runs}
 
 
 def one(
-    row: Row, problem: Problem, seed: int, epochs: int | None, kept: KeptRuns
+    row: Row, problem: Problem, seed: int, epochs: int | None, cache: KeptRuns
 ) -> dict[str, Any]:
     """A run that was kept, or a new one."""
     learner = recipe(row.learner, "tag").build(Scale(n=len(problem.train)), **row.params)
@@ -103,22 +103,22 @@ def one(
         "test": problem.test.digest,
     }
     make = partial(run, row, problem, seed, epochs)
-    found: dict[str, Any] = kept.of(f"{row.key}-{seed}", identity, make)
-    return found
+    result: dict[str, Any] = cache.of(f"{row.key}-{seed}", identity, make)
+    return result
 
 
 def run(row: Row, problem: Problem, seed: int, epochs: int | None) -> dict[str, Any]:
     start = time.process_time()
-    made = train(
+    trained = train(
         *(problem.train, row.learner, row.params),
         **{"epochs": epochs, "seed": seed, "dev": problem.test, **row.how},
     )
     return {
         "seed": seed,
-        "scores": [event["dev"][row.metric] for event in made.fit.history],
-        "nnz": int(made.model.nnz),
+        "scores": [event["dev"][row.metric] for event in trained.fit.history],
+        "nnz": int(trained.model.nnz),
         "seconds": round(time.process_time() - start, 2),  # with scoring, and compiling if need be
-        "signature": made.model.signature,
+        "signature": trained.model.signature,
     }
 
 
@@ -155,23 +155,23 @@ def summary(curves: Sequence[Sequence[float]], goal: float | None = None) -> dic
     }
 
 
-def show(found: dict[str, Any]) -> str:
+def show(result: dict[str, Any]) -> str:
     """A row as a line; after passes 1, 3 and 5 too."""
-    head = f"{found['row']:40s} "
-    if "failed" in found:
-        return f"{head} failed: {found['failed']}"
-    early = " ".join(f"{s:6.2f}" for k, s in enumerate(found["by_pass"], 1) if k in (1, 3, 5))
-    goal = "" if found["goal"] is None else f"goal {found['goal']:g}"
+    head = f"{result['row']:40s} "
+    if "failed" in result:
+        return f"{head} failed: {result['failed']}"
+    early = " ".join(f"{s:6.2f}" for k, s in enumerate(result["by_pass"], 1) if k in (1, 3, 5))
+    goal = "" if result["goal"] is None else f"goal {result['goal']:g}"
     return (
-        f"{head}{found['mean']:6.2f} ± {found['deviation']:.2f} ({found['least']:.2f} to "
-        f"{found['most']:.2f}; {len(found['runs'])} runs of {max(found['passes']):3d})  "
-        f"1,3,5: {early:20s}  {goal:9s} {found['verdict']:6s}  {found['peers']}"
+        f"{head}{result['mean']:6.2f} ± {result['deviation']:.2f} ({result['least']:.2f} to "
+        f"{result['most']:.2f}; {len(result['runs'])} runs of {max(result['passes']):3d})  "
+        f"1,3,5: {early:20s}  {goal:9s} {result['verdict']:6s}  {result['peers']}"
     ).rstrip()
 
 
-def best_line(done: list[dict[str, Any]]) -> str:
-    """The best chunker with templates of our choice, which has a goal of its own."""
-    rows = [f for f in done if f["row"].startswith("conll2000/") and "mean" in f]
+def best_line(results: list[dict[str, Any]]) -> str:
+    """Returns the best chunker with free templates, which has a goal of its own."""
+    rows = [f for f in results if f["row"].startswith("conll2000/") and "mean" in f]
     if not rows:
         return ""
     best = max(rows, key=lambda f: f["mean"])

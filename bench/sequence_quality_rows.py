@@ -32,8 +32,8 @@ class Row:
 
     @property
     def key(self) -> str:
-        more = "".join(f" {k}={v}" for k, v in {**self.params, **self.how}.items())
-        return f"{self.corpus}/{self.features}/{self.learner}{more}"
+        parameters = "".join(f" {k}={v}" for k, v in {**self.params, **self.how}.items())
+        return f"{self.corpus}/{self.features}/{self.learner}{parameters}"
 
     @property
     def metric(self) -> str:

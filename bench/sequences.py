@@ -68,13 +68,13 @@ def arguments() -> argparse.Namespace:
 
 def measure(files: corpus.Files, chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Let everything that was chosen take turns; the figures of all rows."""
-    told("reference")
+    log("reference")
     reference = Reference(corpus.read(files.train))
     tasks: dict[str, Any] = {"R": lambda: np.array(reference.passes(chosen.passes))}
     tokens, needed = 0, {}
     data = whole.data_of(files.train)
     if "passes" in chosen.only:
-        told("passes")
+        log("passes")
         tasks |= ours.pass_tasks(data, list(ours.LEARNERS), chosen.passes)
     if "gradient" in chosen.only:
         tasks |= ours.gradient_tasks(data)
@@ -83,12 +83,12 @@ def measure(files: corpus.Files, chosen: argparse.Namespace, folder: Path) -> di
     if "lists" in chosen.only:
         tasks |= whole.list_tasks(files.train)
     if "tagging" in chosen.only:
-        told("tagging")
-        more, tokens = whole.tagging_tasks(files, chosen.passes)
-        tasks |= more
+        log("tagging")
+        tagging, tokens = whole.tagging_tasks(files, chosen.passes)
+        tasks |= tagging
     if "f1" in chosen.only:
         for name in ("sapo", "perceptron"):
-            told(f"passes to F1, {name}")
+            log(f"passes to F1, {name}")
             scores = whole.f1_by_pass(files, name)
             needed[name] = whole.passes_needed(scores), scores
             tasks |= whole.f1_tasks(files, name, needed[name][0] or len(scores), folder)
@@ -105,7 +105,7 @@ def measure(files: corpus.Files, chosen: argparse.Namespace, folder: Path) -> di
             values[key], notes[key] = (values[key], note) if passes else (None, note)
     peaks = {}
     if "memory" in chosen.only:
-        told("memory")
+        log("memory")
         peaks = memory.measure(files.train, folder)
         values |= memory.figures(peaks)
     rows = [
@@ -129,7 +129,7 @@ def measure(files: corpus.Files, chosen: argparse.Namespace, folder: Path) -> di
 
 
 def turns(tasks: dict[str, Any], repeats: int) -> dict[str, Any]:
-    told(f"{len(tasks)} tasks take turns, {repeats} times")
+    log(f"{len(tasks)} tasks take turns, {repeats} times")
     return common.interleave(tasks, repeats)
 
 
@@ -150,21 +150,21 @@ def figures(least: dict[str, Any], tokens: int) -> tuple[dict[str, Any], dict[st
     if "text process" in least:
         values["text imports"], values["text process"] = map(float, least["text process"])
     if "gradient 1" in least:
-        one, two = (np.min(least[f"gradient {jobs}"], axis=0) for jobs in (1, 2))
-        values["gradient"], values["threads"] = float(one[0]), float(one[1] / two[1])
+        single, double = (np.min(least[f"gradient {jobs}"], axis=0) for jobs in (1, 2))
+        values["gradient"], values["threads"] = float(single[0]), float(single[1] / double[1])
     return values, notes
 
 
-def check_attributes(mine: int, theirs: int) -> None:
-    if mine != theirs:
+def check_attributes(our_count: int, their_count: int) -> None:
+    if our_count != their_count:
         raise SystemExit(
-            f"our templates make {mine:,} attributes and CRFsuite counts {theirs:,}; passes over "
-            "different attributes cannot be compared"
+            f"our templates make {our_count:,} attributes and CRFsuite counts {their_count:,}; "
+            "epochs over different attributes cannot be compared"
         )
 
 
-def told(what: str) -> None:
-    print(f"… {what}", file=sys.stderr, flush=True)
+def log(message: str) -> None:
+    print(f"… {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

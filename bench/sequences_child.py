@@ -1,4 +1,4 @@
-"""From a text file to the first pass in a process of its own; CPU seconds as one line of JSON.
+"""From a text file to the first epoch in a child process; CPU seconds as one line of JSON.
 
 Prints when imports were done and when the first pass could begin, both since the process started.
 Kernels come from disk: two sentences are learned from, so that the pass itself need load nothing.

@@ -37,20 +37,20 @@ def files(folder: Path | None) -> Files:
     """The corpus below a data folder."""
     if folder is None:
         raise SystemExit("no data; set HOPEFEAR_DATA, or give --data the folder of the corpora")
-    found = Files(*(folder / "conll2000" / f"{part}.txt.gz" for part in ("train", "test")))
-    for path in found:
+    paths = Files(*(folder / "conll2000" / f"{part}.txt.gz" for part in ("train", "test")))
+    for path in paths:
         if not path.is_file():
             raise SystemExit(f"{path} is missing; give --data the folder that holds conll2000")
-    return found
+    return paths
 
 
 def shortened(full: Files, sizes: tuple[int, int], folder: Path) -> Files:
     """The first sentences of both, written to a folder."""
-    made = Files(folder / "train.txt", folder / "test.txt")
-    for path, n, out in zip(full, sizes, made, strict=True):
+    shortened_files = Files(folder / "train.txt", folder / "test.txt")
+    for path, n, out in zip(full, sizes, shortened_files, strict=True):
         lines = ("".join(" ".join(token) + "\n" for token in s) for s in islice(read(path), n))
         out.write_text("\n".join(lines) + "\n", "utf-8")
-    return made
+    return shortened_files
 
 
 def read(path: Path) -> Iterator[Sentence]:
@@ -74,7 +74,7 @@ def attributes(sentence: Sentence) -> list[list[str]]:
     >>> attributes([("He", "PRP", "B-NP"), ("ran", "VBD", "B-VP")])[0][:3]
     ['w[0]=He', 'w[1]=ran', 'w[0]|w[1]=He|ran']
     """
-    n, found = len(sentence), []
+    n, attributes_of_tokens = len(sentence), []
     for i in range(n):
         names = [
             "|".join(f"{'wp'[column]}[{k}]" for column, k in template)
@@ -84,8 +84,8 @@ def attributes(sentence: Sentence) -> list[list[str]]:
             if i + template[0][1] >= 0 and i + template[-1][1] < n
         ]
         names += ["__BOS__"] * (i == 0) + ["__EOS__"] * (i == n - 1)
-        found.append(names)
-    return found
+        attributes_of_tokens.append(names)
+    return attributes_of_tokens
 
 
 def labels(sentence: Sentence) -> list[str]:

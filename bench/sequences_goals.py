@@ -1,4 +1,4 @@
-"""What sequences.py measures, what each figure should be, and whether it is."""
+"""Figures of sequences.py: what they measure, the goals, the verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Peak memory of training a tagger, every line a process of its own; Linux only.
+"""Peak memory of training a tagger, every line in a child process; Linux only.
 
     python bench/sequences_memory.py train.txt.gz
 
@@ -19,7 +19,7 @@ import memory
 import sequences_corpus as corpus
 
 PASSES = 3
-IMPORTS = "import hopefear.cli.tag.corpus"
+IMPORTS = "import hopefear.tasks.tag.prepare"
 
 
 def measure(text: Path, folder: Path) -> dict[str, dict[str, float]]:
@@ -43,14 +43,14 @@ def train(text: Path, folder: Path) -> list[str]:
     return [*command, "--train", str(text), "--model", str(folder / "model")]
 
 
-def figures(found: dict[str, dict[str, float]]) -> dict[str, float]:
+def figures(peaks: dict[str, dict[str, float]]) -> dict[str, float]:
     """The differences that count, in MB."""
-    bare, whole = found["bare"], found["train"]
+    bare, training = peaks["bare"], peaks["train"]
     return {
-        "memory": whole["peak_mb"] - bare["peak_mb"],
-        "memory own": whole["peak_mb"] - found["kernels"]["peak_mb"],
-        "memory anonymous": whole["anonymous_mb"] - bare["anonymous_mb"],
-        "memory crfsuite": found["crfsuite"]["peak_mb"] - bare["peak_mb"],
+        "memory": training["peak_mb"] - bare["peak_mb"],
+        "memory own": training["peak_mb"] - peaks["kernels"]["peak_mb"],
+        "memory anonymous": training["anonymous_mb"] - bare["anonymous_mb"],
+        "memory crfsuite": peaks["crfsuite"]["peak_mb"] - bare["peak_mb"],
     }
 
 

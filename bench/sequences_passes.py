@@ -46,15 +46,15 @@ def trainer(data: SequenceDataset, name: str, params: Mapping[str, Any]) -> Onli
 
 def passes(data: SequenceDataset, name: str, n: int) -> np.ndarray:
     """CPU seconds of every pass of a run from zero, and behind them of reading it out."""
-    made, order = trainer(data, name, LEARNERS[name]), Passes(data, seed=1)  # type: ignore[arg-type]
+    tagger_trainer, order = trainer(data, name, LEARNERS[name]), Passes(data, seed=1)  # type: ignore[arg-type]
     seconds = []
     for epoch in range(n):
         start = time.process_time()
         for rows, piece in order.pieces(epoch):
-            made.learn(rows, piece)
+            tagger_trainer.learn(rows, piece)
         seconds.append(time.process_time() - start)
     start = time.process_time()
-    made.predictor()
+    tagger_trainer.predictor()
     return np.array([*seconds, time.process_time() - start])
 
 
@@ -80,11 +80,11 @@ def gradient_task(data: SequenceDataset, jobs: int) -> Any:
     objective(w)
 
     def task() -> np.ndarray:
-        found = []
+        times = []
         for _ in range(EVALUATIONS):
             cpu, wall = time.process_time(), time.perf_counter()
             objective(w)
-            found.append([time.process_time() - cpu, time.perf_counter() - wall])
-        return np.array(found)
+            times.append([time.process_time() - cpu, time.perf_counter() - wall])
+        return np.array(times)
 
     return task

@@ -18,8 +18,9 @@ import sequences_passes as ours
 from hopefear import Tagger
 from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_files import read_sentences
-from hopefear.tasks.tag.input import prepared
+from hopefear.data.token_input import TokenInput, with_labels
 from hopefear.tasks.tag.model import encoded
+from hopefear.tasks.tag.prepare import prepare
 from hopefear.tasks.tag.task import dataset, train
 
 TARGET = 93.4  # chunk F1 on test
@@ -73,6 +74,12 @@ def list_tasks(path: Path) -> dict[str, Any]:
     }
 
 
+def prepared(X: Any, y: Any, columns: Any = None, features: Any = "auto") -> Any:
+    """The data of Python objects, as `Tagger.fit` makes it."""
+    examples = with_labels(TokenInput.of(X, columns, features).read(X), y)
+    return prepare(examples, {"features": features}).data
+
+
 def f1_by_pass(files: corpus.Files, name: str, passes: int = TRIED) -> list[float]:
     """Chunk F1 on test after each pass of the defaults with seed 1."""
     data = data_of(files.train)
@@ -92,7 +99,7 @@ def passes_needed(scores: list[float], target: float = TARGET) -> int | None:
 def f1_tasks(files: corpus.Files, name: str, passes: int, folder: Path) -> dict[str, Any]:
     """Reading, templates, all passes and making the model; nothing is evaluated."""
 
-    def whole() -> Any:
+    def train_and_score() -> Any:
         return train(data_of(files.train), name, epochs=passes)
 
     command = [sys.executable, "-m", "hopefear", "train", "tag", "--quiet", "--learner", name]
@@ -100,7 +107,7 @@ def f1_tasks(files: corpus.Files, name: str, passes: int, folder: Path) -> dict[
     command += ["--train", str(files.train), "--model", str(folder / f"{name}.model")]
     common.run(command)  # compiles what is not on disk yet
     return {
-        f"f1 {name}": lambda: common.cpu_seconds(whole),
+        f"f1 {name}": lambda: common.cpu_seconds(train_and_score),
         f"f1 {name} process": lambda: common.run(command).seconds,
     }
 

@@ -1,4 +1,4 @@
-"""How `hopefear serve` bears load: single sentences to a tagger, too many of them, and nonsense.
+"""Load tests of `hopefear serve`: single sentences to a tagger, overload, and hostile input.
 
     python bench/serve.py                       # everything, on a tagger of CoNLL-2000
     python bench/serve.py --only load --seconds 10 --repeats 5
@@ -37,7 +37,7 @@ SO_TIMESTAMPNS = 35  # of Linux; Python has no name for it
 
 
 class Client:
-    """One connection that asks, waits for the answer and asks again.
+    """One connection that sends a request, waits for the answer and repeats.
 
     Answers are timed by the stamp that the kernel gives to what arrives, so that it does not matter
     when this process comes to read it.
@@ -56,13 +56,13 @@ class Client:
         self.link.sendall(self.requests[self.turn % len(self.requests)])
 
     def answer(self) -> Answer | None:
-        """What has come, once it is whole."""
+        """Returns the answer once it is complete."""
         data, notes, *_ = self.link.recvmsg(1 << 18, 64)
         if not data:
             raise ConnectionError("the server has hung up")
         self.buffer += data
-        head, found, body = self.buffer.partition(b"\r\n\r\n")
-        if not found:
+        head, separator, body = self.buffer.partition(b"\r\n\r\n")
+        if not separator:
             return None
         length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
         if len(body) < length:
@@ -70,13 +70,13 @@ class Client:
         self.buffer = b""
         now = time.time_ns()
         came = _nanoseconds(notes[0][2]) if notes else now  # the first ones have no stamp yet
-        took, seen = (came - self.asked) / 1e9, (now - self.asked) / 1e9
-        return Answer(int(head[9:12]), took, seen, self.asked / 1e9)
+        took, noticed = (came - self.asked) / 1e9, (now - self.asked) / 1e9
+        return Answer(int(head[9:12]), took, noticed, self.asked / 1e9)
 
 
 def _nanoseconds(stamp: bytes) -> int:
-    seconds, rest = struct.unpack("qq", stamp)
-    return 10**9 * seconds + rest
+    seconds, nanoseconds = struct.unpack("qq", stamp)
+    return 10**9 * seconds + nanoseconds
 
 
 class Answer(NamedTuple):
@@ -94,27 +94,29 @@ def http(path: str, body: bytes, port: int) -> bytes:
     return f"{head}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
 
 
-def ask(port: int, requests: list[bytes], clients: int, seconds: float, most: int) -> list[Answer]:
-    """All answers to so many clients."""
+def ask(
+    port: int, requests: list[bytes], clients: int, seconds: float, max_requests: int
+) -> list[Answer]:
+    """Returns all answers to ``clients`` connections."""
     answers: list[Answer] = []
     callers = [Client(requests, port) for _ in range(clients)]
     until = time.monotonic() + seconds
     with selectors.EpollSelector() as selector:
         for client in callers:
             selector.register(client.link, selectors.EVENT_READ, client)
-        asking = callers[: min(clients, most)]
+        asking = callers[: min(clients, max_requests)]
         for client in asking:
             client.ask()
-        asked, waiting = len(asking), len(asking)
+        n_sent, waiting = len(asking), len(asking)
         while waiting:
             for key, _ in selector.select():
                 answer = key.data.answer()
                 if answer is None:
                     continue
                 answers.append(answer)
-                if asked < most and time.monotonic() < until:
+                if n_sent < max_requests and time.monotonic() < until:
                     key.data.ask()
-                    asked += 1
+                    n_sent += 1
                 else:
                     waiting -= 1
     for client in callers:
@@ -132,12 +134,12 @@ def summary(answers: list[Answer], seconds: float) -> dict[str, Any]:
     answers = [answer for answer in answers if answer.asked > begin]
     seconds -= WARMING
     good = sorted(answer.took for answer in answers if answer.status == 200)
-    seen = sorted(answer.seen for answer in answers if answer.status == 200)
+    noticed = sorted(answer.seen for answer in answers if answer.status == 200)
     points = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
-    facts = {f"{k}_ms": round(1e3 * good[int(p * (len(good) - 1))], 2) for k, p in points.items()}
-    facts["seen_p99_ms"] = round(1e3 * seen[int(0.99 * (len(seen) - 1))], 2)
+    figures = {f"{k}_ms": round(1e3 * good[int(p * (len(good) - 1))], 2) for k, p in points.items()}
+    figures["seen_p99_ms"] = round(1e3 * noticed[int(0.99 * (len(noticed) - 1))], 2)
     counts = dict(Counter(answer.status for answer in answers))
-    return {"answers_per_s": round(len(good) / seconds), **facts, "statuses": counts}
+    return {"answers_per_s": round(len(good) / seconds), **figures, "statuses": counts}
 
 
 def memory(pid: int) -> float:
@@ -164,10 +166,10 @@ def command(*words: str) -> list[str]:
 
 
 class Serving:
-    """A server in a process of its own, while it is entered."""
+    """A server in a child process, as a context manager."""
 
-    def __init__(self, model: str, *more: str) -> None:
-        self.words = command("serve", "--model", model, "--port", "0", *more)
+    def __init__(self, model: str, *options: str) -> None:
+        self.words = command("serve", "--model", model, "--port", "0", *options)
 
     def __enter__(self) -> Serving:
         self.process = subprocess.Popen(self.words, stderr=subprocess.PIPE, text=True)
@@ -187,7 +189,7 @@ class Serving:
         return memory(self.process.pid)
 
     def alive(self) -> bool:
-        """Whether it still answers."""
+        """Whether the server still answers."""
         with socket.create_connection(("127.0.0.1", self.port), 10) as link:
             link.sendall(f"GET /health HTTP/1.1\r\nhost: localhost:{self.port}\r\n\r\n".encode())
             return link.recv(100).startswith(b"HTTP/1.1 200")
@@ -200,16 +202,16 @@ def load(server: Serving, texts: list[str], args: argparse.Namespace) -> dict[st
     for _ in range(args.repeats + 1):
         before = cpu(server.process.pid)
         answers = ask(server.port, requests, args.clients, args.seconds, 1 << 40)
-        spent = (cpu(server.process.pid) - before) / len(answers)
-        facts = {"server_cpu_ms": round(1e3 * spent, 3)}  # of an answer of any status
-        turns.append({**summary(answers, args.seconds), **facts})
+        cpu_seconds = (cpu(server.process.pid) - before) / len(answers)
+        extra = {"server_cpu_ms": round(1e3 * cpu_seconds, 3)}  # of an answer of any status
+        turns.append({**summary(answers, args.seconds), **extra})
     best = max(turns[1:], key=lambda turn: turn["answers_per_s"])
     rates = [(t["answers_per_s"], t["p99_ms"], t["server_cpu_ms"]) for t in turns[1:]]
     return {"clients": args.clients, **best, "turns": rates}
 
 
 def overload(server: Serving, texts: list[str], args: argparse.Namespace) -> dict[str, Any]:
-    """Ten times as many clients, which ask again at once whatever they are told."""
+    """Ten times as many clients, which repeat at once whatever the answer."""
     return load(server, texts, argparse.Namespace(**{**vars(args), "clients": 10 * args.clients}))
 
 
@@ -282,9 +284,9 @@ def hostile(server: Serving, texts: list[str], args: argparse.Namespace) -> dict
     """Bodies of a gigabyte, slow clients, and 10,000 connections."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 12_000), hard))
-    before, facts = server.megabytes, {}
+    before, figures = server.megabytes, {}
     where = ("127.0.0.1", server.port)
-    facts["gigabyte"] = _gigabyte(server, where)
+    figures["gigabyte"] = _gigabyte(server, where)
     body = json.dumps({"input": texts[0]}).encode()
     slow = [socket.create_connection(where, 10) for _ in range(100)]
     for link in slow:
@@ -295,19 +297,19 @@ def hostile(server: Serving, texts: list[str], args: argparse.Namespace) -> dict
             links.append(socket.create_connection(where, 5))
         except OSError:
             break
-    facts["connections"] = len(links)
+    figures["connections"] = len(links)
     time.sleep(0.5)
-    facts["rss_mb"] = [before, server.megabytes]
+    figures["rss_mb"] = [before, server.megabytes]
     for link in links:
         link.close()
     time.sleep(12)  # slow requests have 10 s
-    facts["slow"] = dict(Counter(link.recv(1 << 16)[9:12].decode() or "closed" for link in slow))
-    facts["rss_mb"].append(server.megabytes)
-    return {**facts, "alive": server.alive()}
+    figures["slow"] = dict(Counter(link.recv(1 << 16)[9:12].decode() or "closed" for link in slow))
+    figures["rss_mb"].append(server.megabytes)
+    return {**figures, "alive": server.alive()}
 
 
 def _gigabyte(server: Serving, where: tuple[str, int]) -> str:
-    """What is said to a body of a gigabyte whose length nobody told before."""
+    """Returns the status for a body of a gigabyte without a declared length."""
     head = "POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     with socket.create_connection(where, 10) as link:
         try:
@@ -343,21 +345,21 @@ def main() -> None:
     parser.add_argument("--options", nargs="*", default=[], help="more for serve, without --")
     args = parser.parse_args()
     rows = sentences()
-    texts = [" ".join(row[0] for row in one) for one in rows[:1000]]
-    more = [f"--{word}" if i % 2 == 0 else word for i, word in enumerate(args.options)]
+    texts = [" ".join(row[0] for row in sentence) for sentence in rows[:1000]]
+    options = [f"--{word}" if i % 2 == 0 else word for i, word in enumerate(args.options)]
     with tempfile.TemporaryDirectory() as folder:
         model = args.model or f"{folder}/chunks.model"
         if args.model is None:
-            lines = "\n".join("".join(f"{r[0]} {r[2]}\n" for r in one) for one in rows)
+            lines = "\n".join("".join(f"{r[0]} {r[2]}\n" for r in sentence) for sentence in rows)
             Path(folder, "chunks.txt").write_text(lines)
             learn = ["--learner", "perceptron", "--columns", "word,label", "--quiet"]
             train = ["train", "tag", "--train", f"{folder}/chunks.txt", "--model", model]
             subprocess.run(command(*train, *learn), check=True)
         for name in args.only:
-            with Serving(model, *more) as server:
-                facts = PARTS[name](server, texts, args)
+            with Serving(model, *options) as server:
+                figures = PARTS[name](server, texts, args)
             machine = {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
-            print(json.dumps({"part": name, **facts, **machine}), flush=True)
+            print(json.dumps({"part": name, **figures, **machine}), flush=True)
 
 
 if __name__ == "__main__":

@@ -40,8 +40,8 @@ def main() -> None:
     for name in args.learners:
         rows: dict[int, list[tuple[float, float]]] = {k: [] for k in args.shards}
         for seed in range(1, args.seeds + 1):
-            for k, found in rows.items():
-                found.append(run(study, name, k, args, seed))
+            for k, results in rows.items():
+                results.append(run(study, name, k, args, seed))
         report(name, rows)
 
 
@@ -81,12 +81,11 @@ def run(study: Any, name: str, k: int, args: argparse.Namespace, seed: int) -> t
 
 def report(name: str, rows: Mapping[int, list[tuple[float, float]]]) -> None:
     first = next(iter(rows.values()))
-    one, base = min(s for s, _ in first), statistics.fmean(f1 for _, f1 in first)
+    single, base = min(s for s, _ in first), statistics.fmean(f1 for _, f1 in first)
     for k, runs in rows.items():
         seconds, f1 = min(s for s, _ in runs), statistics.fmean(f1 for _, f1 in runs)
-        print(
-            f"| {name} | {k} | {seconds:.3f} | {seconds / one:.2f} | {f1:.2f} | {f1 - base:+.2f} |"
-        )
+        cells = (f"{seconds:.3f}", f"{seconds / single:.2f}", f"{f1:.2f}", f"{f1 - base:+.2f}")
+        print(f"| {name} | {k} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

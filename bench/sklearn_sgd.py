@@ -50,7 +50,7 @@ def tasks(problem: common.Problem, learners: list[str], passes: int = 6) -> dict
 
 
 def quality(problem: common.Problem, learner: str, passes: int = 1) -> dict[str, Any]:
-    """Test error in percent and the number of non-zero weights after so many passes."""
+    """Returns test error (percent) and number of non-zero weights after ``passes`` epochs."""
     model = fit(problem, learner, passes)
     error = problem.error(model.decision_function(problem.X_test))
     return {"error": error, "nnz": int(np.count_nonzero(model.coef_))}
@@ -64,8 +64,8 @@ def main() -> None:
         name: common.per_pass(times, f"sklearn {name}", chosen.passes) | quality(problem, name)
         for name in chosen.learner
     }
-    more = {"alpha": alpha(problem), "repeats": chosen.repeats, "passes": chosen.passes}
-    common.report("scikit-learn SGDClassifier", "scikit-learn", problem, results, **more)
+    extra = {"alpha": alpha(problem), "repeats": chosen.repeats, "passes": chosen.passes}
+    common.report("scikit-learn SGDClassifier", "scikit-learn", problem, results, **extra)
 
 
 if __name__ == "__main__":

@@ -211,8 +211,8 @@ def main() -> None:
         sources["other"] = args.against.resolve()
     figures: dict[str, dict[str, Any]] = {}
     print(f"{'':<32}" + "".join(f"{name:>10}" for name in sources) + f"{'ratio':>8}")
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
         write_files(folder, args.share)
         rows = rows_of(args.only or [*STRUCTURES, STARTED])
         if STARTED in rows:
@@ -228,8 +228,8 @@ def main() -> None:
             best = {name: min(values) for name, values in times.items()}
             ratio = best["this"] / best["other"] if args.against else None
             figures[row] = {"seconds": best, "ratio": ratio, "all": times}
-            shown = "".join(f"{value:>10.4f}" for value in best.values())
-            print(f"{row:<32}{shown}" + (f"{ratio:>8.3f}" if ratio else ""), flush=True)
+            cells = "".join(f"{value:>10.4f}" for value in best.values())
+            print(f"{row:<32}{cells}" + (f"{ratio:>8.3f}" if ratio else ""), flush=True)
     ratios = [figure["ratio"] for figure in figures.values() if figure["ratio"]]
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

@@ -77,10 +77,10 @@ def shape(word: str) -> str:
     return "".join(kind for kind, _ in groupby(kinds))
 
 
-def features(words: Sequence[str], found: Sequence[Span]) -> Counter[str]:
+def features(words: Sequence[str], spans_found: Sequence[Span]) -> Counter[str]:
     """Returns what the spans of a candidate look like, each with the number of times."""
     low, counts = [word.lower() for word in words], Counter[str]()
-    for kind, start, end in found:
+    for kind, start, end in spans_found:
         before = low[start - 1] if start else "<s>"
         after = low[end] if end < len(low) else "</s>"
         counts.update(
@@ -95,40 +95,40 @@ def features(words: Sequence[str], found: Sequence[Span]) -> Counter[str]:
                 f"shape={kind}:{' '.join(map(shape, words[start:end]))}",
             )
         )
-    for (one, _, end), (other, start, _) in pairwise(found):
-        counts[f"pair={one}:{low[end] if end < start else ''}:{other}"] += 1
+    for (kind_before, _, end), (other, start, _) in pairwise(spans_found):
+        counts[f"pair={kind_before}:{low[end] if end < start else ''}:{other}"] += 1
     types: dict[str, set[str]] = {}
-    for kind, start, end in found:
+    for kind, start, end in spans_found:
         types.setdefault(" ".join(low[start:end]), set()).add(kind)
-    counts["spans"] = len(found)
+    counts["spans"] = len(spans_found)
     counts["inconsistent"] = sum(len(kinds) > 1 for kinds in types.values())
     return counts
 
 
-def lists(tagger: Any, some: Sequence[Sentence], first: int, unit: float) -> Iterable[str]:
+def lists(tagger: Any, sentences: Sequence[Sentence], first: int, unit: float) -> Iterable[str]:
     """Yields a line for each sentence: its best label sequences as a list of candidates.
 
     ``unit`` is the cost of a wrong or missing span.
     """
-    best = tagger.predict_nbest([[(w,) for w in words] for words, _ in some], BEST)
-    for i, ((words, labels), outputs) in enumerate(zip(some, best, strict=True), first):
+    best = tagger.predict_nbest([[(w,) for w in words] for words, _ in sentences], BEST)
+    for i, ((words, labels), outputs) in enumerate(zip(sentences, best, strict=True), first):
         gold, candidates = spans(labels), []
         for output in outputs:
-            found = spans(output.labels)
+            spans_found = spans(output.labels)
             candidates.append(
                 {
-                    "text": _spelled(found),
+                    "text": _spelled(spans_found),
                     "score": round(float(output.score), 4),
-                    "cost": round(unit * len(set(gold) ^ set(found)), 4),
-                    "features": {k: n for k, n in features(words, found).items() if n},
+                    "cost": round(unit * len(set(gold) ^ set(spans_found)), 4),
+                    "features": {k: n for k, n in features(words, spans_found).items() if n},
                 }
             )
         line = {"id": str(i), "reference": _spelled(gold), "candidates": candidates}
         yield json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def _spelled(found: Sequence[Span]) -> str:
-    return " ".join(f"{kind}:{start}-{end}" for kind, start, end in found)
+def _spelled(spans_found: Sequence[Span]) -> str:
+    return " ".join(f"{kind}:{start}-{end}" for kind, start, end in spans_found)
 
 
 def make(name: str, part: str = "train", folder: Path = Path("runs/lists")) -> Path:
@@ -153,12 +153,14 @@ def make(name: str, part: str = "train", folder: Path = Path("runs/lists")) -> P
     return path
 
 
-def _tagger(some: Sequence[Sentence]) -> Any:
+def _tagger(sentences: Sequence[Sentence]) -> Any:
     import hopefear
 
     # The learner is named, so that lists stay as they are when the default becomes another.
     tagger = hopefear.Tagger("sapo", epochs=10, columns=("word",), features="ner")
-    return tagger.fit([[(w,) for w in words] for words, _ in some], [labels for _, labels in some])
+    return tagger.fit(
+        [[(w,) for w in words] for words, _ in sentences], [labels for _, labels in sentences]
+    )
 
 
 def main() -> None:

@@ -58,8 +58,8 @@ class Texts(NamedTuple):
 def load(name: str) -> Texts:
     """A set by its name."""
 
-    def part(which: str) -> tuple[list[str], np.ndarray]:
-        path = common.data_folder() / name / f"{which}.tsv.gz"
+    def part(name_of_part: str) -> tuple[list[str], np.ndarray]:
+        path = common.data_folder() / name / f"{name_of_part}.tsv.gz"
         with gzip.open(path, "rt", encoding="utf-8") as file:
             rows = [line.rstrip("\n").split("\t", 1) for line in file]
         return [text for _, text in rows], np.array([label for label, _ in rows])
@@ -74,13 +74,13 @@ def words() -> Any:
 
 def words_and_chars() -> Any:
     """scikit-learn on n-grams of words and characters."""
-    both = FeatureUnion(
+    union = FeatureUnion(
         [
             ("words", TfidfVectorizer(ngram_range=(1, 2))),
             ("chars", TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5))),
         ]
     )
-    return make_pipeline(both, LinearSVC(C=0.5))
+    return make_pipeline(union, LinearSVC(C=0.5))
 
 
 def choose(name: str, data: Texts) -> dict[str, Any]:
@@ -96,12 +96,14 @@ def choose(name: str, data: Texts) -> dict[str, Any]:
             rows, counted.n_features, classes.tolist(), counted.features, counted.source
         )
         for k in range(FOLDS):
-            rest, held = all_rows.take(fold != k), all_rows.take(fold == k)
-            seen = np.bincount(rest.rows.indices, minlength=rest.n_features) > 0
+            training, held = all_rows.take(fold != k), all_rows.take(fold == k)
+            is_used = np.bincount(training.rows.indices, minlength=training.n_features) > 0
             for values in SHARES:
                 # A model of these rows would not know the columns of the others.
-                scale = np.asarray(rest.column_scale(values)) * seen
-                fitted, asked = (part.transformed(values, "l2", scale) for part in (rest, held))
+                scale = np.asarray(training.column_scale(values)) * is_used
+                fitted, held_out = (
+                    part.transformed(values, "l2", scale) for part in (training, held)
+                )
                 for rate in RATES:
                     model = train(
                         Classification(),
@@ -112,10 +114,10 @@ def choose(name: str, data: Texts) -> dict[str, Any]:
                     ).model
                     for share in SHARES[values]:
                         weights = (1.0 - share) * model.predictor.weights
-                        size = np.abs(model.predictor.weights[:-1][seen]).mean()
-                        weights[:-1] += share * size * rest.naive_bayes()[:, 0]
+                        size = np.abs(model.predictor.weights[:-1][is_used]).mean()
+                        weights[:-1] += share * size * training.naive_bayes()[:, 0]
                         mixed = LinearPredictor(weights)
-                        decided, _ = ClassDecoder(model.structure, mixed).decide(asked.rows)
+                        decided, _ = ClassDecoder(model.structure, mixed).decide(held_out.rows)
                         right = np.count_nonzero(decided == held.rows.labels)
                         rights[chars, values, share, rate] += int(right)
     for point, count in rights.most_common():
@@ -155,20 +157,20 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--json", metavar="FILE")
-    asked = parser.parse_args()
-    sets = {name: load(name) for name in asked.sets}
+    args = parser.parse_args()
+    sets = {name: load(name) for name in args.sets}
     figures: dict[str, Any] = common.machine()
     for name, data in sets.items():
         settings = figures[f"{name}: settings"] = choose(name, data)
         for rival, build in rivals(settings).items():
-            row = figures[f"{name}: {rival}"] = measure(build, data, asked.repeats)
+            row = figures[f"{name}: {rival}"] = measure(build, data, args.repeats)
             print(
                 f"{name:14} {rival:45} dev {row['dev']:.2f}  test {row['test']:.2f}  "
                 f"of both {row['test of both']:.2f}  {row['seconds']:.2f} s",
                 flush=True,
             )
-    if asked.json:
-        with open(asked.json, "w", encoding="utf-8") as file:
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
             json.dump(figures, file, indent=1)
 
 

@@ -31,11 +31,11 @@ def main() -> None:
     problem = prepared(common.load(chosen.data))
     with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
         text, files = write(problem, Path(folder))
-        ours, theirs = first_lines(text), first_lines(files.train)
-        small = files._replace(train=theirs)
+        our_text, their_text = first_lines(text), first_lines(files.train)
+        small = files._replace(train=their_text)
         tasks = {
             "hopefear": lambda: train(text).seconds,
-            "hopefear start": lambda: train(ours).seconds,
+            "hopefear start": lambda: train(our_text).seconds,
             "vw": lambda: vowpal.from_text(files, "logistic").seconds,
             "vw start": lambda: vowpal.from_text(small, "logistic").seconds,
         }
@@ -46,8 +46,8 @@ def main() -> None:
                 "vw read start": lambda: vowpal.parse_only(small).seconds,
                 "sklearn read": lambda: common.cpu_seconds(lambda: sklearn_read(text)),
             }
-            read(ours)
-        train(ours)  # compiles what is not on disk yet
+            read(our_text)
+        train(our_text)  # compiles what is not on disk yet
         least = common.best(common.interleave(tasks, chosen.repeats))
         size = text.stat().st_size / 1e6
         peaks = {"hopefear": train(text).peak_mb, "vw": vowpal.from_text(files, "logistic").peak_mb}
@@ -112,20 +112,20 @@ def sklearn_read(path: Path) -> Any:
 
 def summary(least: dict[str, float], size: float) -> dict[str, Any]:
     """Seconds, and ratios above 1 where hopefear is faster."""
-    whole = {
+    complete = {
         "ratio": least["vw"] / least["hopefear"],
         "ratio_without_start": (least["vw"] - least["vw start"])
         / (least["hopefear"] - least["hopefear start"]),
     }
     if "hopefear read" not in least:
-        return {"seconds": least, "whole": whole}
-    ours, theirs = least["hopefear read"], least["vw read"] - least["vw read start"]
+        return {"seconds": least, "whole": complete}
+    our_seconds, their_seconds = least["hopefear read"], least["vw read"] - least["vw read start"]
     reading = {
-        "mb_per_second": size / ours,
-        "ratio_vw": theirs / ours,
-        "ratio_sklearn": least["sklearn read"] / ours,
+        "mb_per_second": size / our_seconds,
+        "ratio_vw": their_seconds / our_seconds,
+        "ratio_sklearn": least["sklearn read"] / our_seconds,
     }
-    return {"seconds": least, "whole": whole, "reading": reading}
+    return {"seconds": least, "whole": complete, "reading": reading}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which pass of an online tuner to keep where no lists are held out.
+"""Which epoch of an online tuner to keep where no lists are held out: a comparison of rules.
 
     python bench/tune_default.py choose     # rules compared on lists that are no test set
     python bench/tune_default.py show       # start, old default and new one on both test sets
@@ -65,8 +65,8 @@ def by_folds(trail: Trail) -> np.ndarray:
     data, sums = trail.problem.data, 0.0
     for fold in np.array_split(np.random.default_rng(1).permutation(len(data)), FOLDS):
         held_out = data.take(np.sort(fold))
-        rest = data.take(np.setdiff1d(np.arange(len(data)), fold))
-        problem = TuningProblem(rest, METRIC, trail.problem.start)
+        training = data.take(np.setdiff1d(np.arange(len(data)), fold))
+        problem = TuningProblem(training, METRIC, trail.problem.start)
         counts = counts_of(held_out, METRIC)
         choices = [problem.choice(weights, held_out) for weights in trail.again(problem)[1:]]
         sums = sums + np.stack([counts[choice].sum(axis=0) for choice in choices])
@@ -107,14 +107,14 @@ def run(name: str, problem: TuningProblem, seed: int) -> Trail:
     tuner = TUNE_RECIPES[name].build(scale_of(problem.data))
 
     def again(problem: TuningProblem) -> np.ndarray:
-        rounds = (one.weights for one in tuner.each_round(problem, seed))
+        rounds = (round_.weights for round_ in tuner.each_round(problem, seed))
         return np.stack([problem.start, *rounds])
 
     return Trail(problem, again(problem), again)
 
 
 def choose(lists: dict[str, CandidateLists], tuners: Iterable[str]) -> None:
-    """Print what every rule comes to on lists of train10k, a mean over seeds."""
+    """Prints the scores of every rule on lists of train10k, a mean over seeds."""
     val, train = problem_of(lists["val"]), problem_of(lists["train10k"])
     print("| tuned on | start | tuner | " + " | ".join(RULES) + " |")
     print("|---" * (3 + len(RULES)) + "|")
@@ -122,23 +122,23 @@ def choose(lists: dict[str, CandidateLists], tuners: Iterable[str]) -> None:
         for name in tuners:
             scores = []
             for seed in SEEDS:
-                problem, others = val, train.data
+                problem, held_out = val, train.data
                 if where == "train10k":
-                    problem, others = parts(train, seed)
+                    problem, held_out = parts(train, seed)
                 if "same" in start:
                     problem = tuned_before(start.partition(" ")[0], problem, seed)
                 trail = run(name, problem, seed)
-                scores.append([problem.score(rule(trail), others) for rule in RULES.values()])
+                scores.append([problem.score(rule(trail), held_out) for rule in RULES.values()])
             cells = " | ".join(f"{score:.2f}" for score in np.mean(scores, axis=0))
             print(f"| {where} | {start} | {name} | {cells} |", flush=True)
 
 
 def parts(train: TuningProblem, seed: int) -> tuple[TuningProblem, ListDataset]:
     """Some lists to tune on, and all others."""
-    every = np.arange(len(train.data))
-    own = every[(seed - 1) * SOME :][:SOME]
-    problem = TuningProblem(train.data.take(own), METRIC, train.start)
-    return problem, train.data.take(np.setdiff1d(every, own))
+    indices = np.arange(len(train.data))
+    drawn = indices[(seed - 1) * SOME :][:SOME]
+    problem = TuningProblem(train.data.take(drawn), METRIC, train.start)
+    return problem, train.data.take(np.setdiff1d(indices, drawn))
 
 
 def tuned_before(name: str, problem: TuningProblem, seed: int) -> TuningProblem:
@@ -167,12 +167,12 @@ def show(lists: dict[str, CandidateLists], tuners: Iterable[str]) -> None:
             cells = [", ".join(f"{problem.score(weights):.2f}" for weights in three)]
             for test in tests:
                 cells.append(", ".join(f"{problem.score(weights, test):.2f}" for weights in three))
-                cells += [gain(problem, test, new, other) for other in (problem.start, old)]
+                cells += [gain(problem, test, new, baseline) for baseline in (problem.start, old)]
             print(f"| {name} | {seed} | {' | '.join(cells)} |", flush=True)
 
 
 def defaults(name: str, problem: TuningProblem, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """What was kept and what is, without held-out lists; only online tuners have changed."""
+    """Returns the weights kept before and now, without held-out lists."""
     recipe = TUNE_RECIPES[name]
     if isinstance(recipe, TuneRecipe):
         trail = run(name, problem, seed)
@@ -182,7 +182,7 @@ def defaults(name: str, problem: TuningProblem, seed: int) -> tuple[np.ndarray, 
 
 
 def gain(problem: TuningProblem, test: ListDataset, new: np.ndarray, old: np.ndarray) -> str:
-    """How much better new weights are, and the p-values of bootstrap and randomisation."""
+    """Describes the gain of new weights, with the p-values of bootstrap and randomisation."""
     if np.array_equal(new, old):
         return "the same"
     starts = test.rows.starts

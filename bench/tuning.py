@@ -147,14 +147,14 @@ def _task(
     """CPU seconds of a whole run, or of its quickest pass, which holds shuffling and learning."""
     if not key.startswith("pass"):
 
-        def whole() -> float:
+        def complete() -> float:
             began = time.process_time()
             tuned = tuner.tune(problem)
             seconds = time.process_time() - began
             notes[key] = f"val BLEU {problem.score(tuned.weights):.2f}"
             return seconds
 
-        return whole
+        return complete
 
     def passes() -> float:
         clock: list[float] = []
@@ -164,9 +164,9 @@ def _task(
 
             def report(self, weights: np.ndarray) -> dict[str, Any]:
                 clock.append(time.process_time())
-                found = super().report(weights)
+                scores = super().report(weights)
                 clock.append(time.process_time())
-                return found
+                return scores
 
         tuner.tune(Timed(problem.data, problem.metric, problem.start))
         notes[key] = f"quickest of {PASSES} passes a run; scoring left out"
@@ -176,18 +176,18 @@ def _task(
 
 
 def reading(folder: Path, repeats: int, values: dict[str, float], notes: dict[str, str]) -> None:
-    """Processes of their own, their start included in memory and left out of time."""
+    """Measures reading in child processes; start-up counts in memory, not in time."""
     packed, references = folder / "train10k.nbest.xz", folder / "train10k.en"
     with tempfile.TemporaryDirectory() as scratch:
         plain = Path(scratch, "train10k.nbest")
         with open_bytes(packed) as source, open(plain, "wb") as target:
             shutil.copyfileobj(source, target)
-        for key, how, path in (
+        for key, reader, path in (
             ("reading xz", "whole", packed),
             ("reading text", "whole", plain),
             ("reading blocks", "blocks", plain),
         ):
-            command = [sys.executable, "-c", CHILD, how, str(path), str(references)]
+            command = [sys.executable, "-c", CHILD, reader, str(path), str(references)]
             runs = [json.loads(common.run(command).output) for _ in range(repeats + 1)]
             values[key] = min(run["seconds"] for run in runs)
             values[f"{key} memory"] = min(run["peak_mb"] for run in runs)

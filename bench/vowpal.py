@@ -36,7 +36,7 @@ class Files(NamedTuple):
 
 
 def prepare(problem: common.Problem, folder: Path) -> Files:
-    """Write text and cache. Ids stand for themselves: with enough bits none collide."""
+    """Writes text and cache. Ids are used as hashes: with enough bits none collide."""
     bits = max(10, int(problem.X.shape[1]).bit_length())
     files = Files(folder, folder / "train.vw", folder / "test.vw", folder / "train.cache", bits)
     write(files.train, problem.X, problem.y)
@@ -58,7 +58,7 @@ def learn(files: Files, learner: str, arguments: list[str]) -> common.Run:
 
 
 def from_text(files: Files, learner: str) -> common.Run:
-    """One pass over the text, model saved: what a user waits for."""
+    """One epoch over the text, and saving the model: the time of a user's command."""
     model = files.folder / f"{learner}.text.model"
     return learn(files, learner, ["--data", str(files.train), "-f", str(model)])
 
@@ -75,33 +75,33 @@ def parse_only(files: Files) -> common.Run:
 
 def tasks(files: Files, learners: list[str], passes: int = 6) -> dict[str, common.Task]:
     """Cached runs of one and several passes, text runs, and reading alone."""
-    made: dict[str, common.Task] = {"vw parse": lambda: parse_only(files).seconds}
+    tasks_by_name: dict[str, common.Task] = {"vw parse": lambda: parse_only(files).seconds}
     for name in learners:
-        made[f"vw {name} text"] = lambda name=name: from_text(files, name).seconds
+        tasks_by_name[f"vw {name} text"] = lambda name=name: from_text(files, name).seconds
         for n in (1, passes):
-            made[common.key(f"vw {name}", n)] = lambda name=name, n=n: (
+            tasks_by_name[common.key(f"vw {name}", n)] = lambda name=name, n=n: (
                 from_cache(files, name, n).seconds
             )
-    return made
+    return tasks_by_name
 
 
 def quality(problem: common.Problem, files: Files, learner: str, passes: int = 1) -> dict[str, Any]:
-    """Test error in percent and the number of non-zero weights after so many passes."""
+    """Returns test error (percent) and number of non-zero weights after ``passes`` epochs."""
     model, readable = files.folder / "model", files.folder / "model.txt"
     scores = files.folder / "scores"
     # Without --predict_only_model a model trained with --l1 is saved before truncation.
     saved = ["-f", str(model), "--readable_model", str(readable), "--predict_only_model"]
     if passes == 1:
-        done = learn(files, learner, ["--data", str(files.train), *saved])
+        process = learn(files, learner, ["--data", str(files.train), *saved])
     else:
         cached = ["--cache_file", str(files.cache), "--passes", str(passes), "--holdout_off"]
-        done = learn(files, learner, [*cached, *saved])
+        process = learn(files, learner, [*cached, *saved])
     test = ["-t", "-i", str(model), "--data", str(files.test), "-r", str(scores)]
     common.run([*PROGRAM, *test])
     raw = np.array(
         [float(line.rpartition(":")[2]) for line in scores.read_text().split("\n") if line]
     )
-    return {"error": problem.error(raw), "nnz": _weights(readable), "peak_mb": done.peak_mb}
+    return {"error": problem.error(raw), "nnz": _weights(readable), "peak_mb": process.peak_mb}
 
 
 def _weights(readable: Path) -> int:
@@ -125,13 +125,13 @@ def main() -> None:
             | quality(problem, files, name)
             for name in chosen.learner
         }
-        more = {
+        extra = {
             "seconds_parse": round(least["vw parse"], 5),
             "text_mb": round(files.train.stat().st_size / 2**20, 1),
             "repeats": chosen.repeats,
             "passes": chosen.passes,
         }
-        common.report("Vowpal Wabbit", "vowpalwabbit", problem, results, **more)
+        common.report("Vowpal Wabbit", "vowpalwabbit", problem, results, **extra)
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ def main() -> None:
 
     question = ["Eve", "Dyer", "saw", "Dyer"]
     for span in tagger.predict_spans([question])[0]:
-        words = " ".join(question[span.first : span.after])
-        print(f"  {span.kind} {words} (probability {span.probability:.2f})")
+        words = " ".join(question[span.start : span.end])
+        print(f"  {span.label} {words} (probability {span.probability:.2f})")
     print("the three best labellings:")
     for output in tagger.predict_nbest([question], n=3)[0]:
         print(f"  {output.probability:.4f} {' '.join(output.labels)}")

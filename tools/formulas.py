@@ -70,7 +70,7 @@ def codes() -> frozenset[str]:
         if kind is ast.ClassDef and package in ("losses", "rules", "averaging")
     ]
     texts += formulas().values()
-    pieces = {" ".join(one.split()) for text in texts for one in re.findall("`([^`]+)`", text)}
+    pieces = {" ".join(code.split()) for text in texts for code in re.findall("`([^`]+)`", text)}
     return frozenset(
         piece
         for piece in pieces
@@ -90,13 +90,13 @@ def _docstrings() -> Iterator[tuple[str, type, str]]:
 def latex(code: str) -> str | None:
     """LaTeX of a formula; None where it has something else in it."""
     code = re.sub(r"^(.+?) ([-+])= ", r"\1 <- \1 \2 ", code).replace("+ -", "- ")
-    place, tokens = 0, []
-    while place < len(code):
-        token = _TOKEN.match(code, place)
+    position, tokens = 0, []
+    while position < len(code):
+        token = _TOKEN.match(code, position)
         if token is None:
             return None
         tokens.append(token)
-        place = token.end()
+        position = token.end()
     words = iter(tokens)
     text = "".join(_set(words, ""))
     return text if next(words, None) is None else None
@@ -146,11 +146,13 @@ def _name(token: re.Match[str]) -> str:
     name, below = token["name"], token["below"]
     if len(name) == 2 and name[1].isdigit() and below is None:
         name, below = name
-    shown = _NAMES.get(name) or (name if len(name) == 1 else rf"\mathrm{{{name}}}")
+    symbol = _NAMES.get(name) or (name if len(name) == 1 else rf"\mathrm{{{name}}}")
     if below is None:
-        return shown + token["prime"] + (" " if shown.startswith("\\") and "{" not in shown else "")
+        return (
+            symbol + token["prime"] + (" " if symbol.startswith("\\") and "{" not in symbol else "")
+        )
     parts = below.strip("(){}").split(",")
     under = ",".join(
         rf"\mathrm{{{part}}}" if part.isalpha() and len(part) > 2 else part for part in parts
     )
-    return f"{shown}_{{{under}}}{token['prime']}"
+    return f"{symbol}_{{{under}}}{token['prime']}"

@@ -78,34 +78,40 @@ def page() -> str:
 
 def entry(name: str, recipes: dict[str, Any], figures: list[str]) -> str:
     """One learner."""
-    told = {task: facts(recipe) for task, recipe in recipes.items()}
-    first = next(iter(told.values()))
+    facts_by_task = {task: facts(recipe) for task, recipe in recipes.items()}
+    first = next(iter(facts_by_task.values()))
     recipe = next(iter(recipes.values()))
-    summaries = dict.fromkeys(one["summary"] for one in told.values())
+    summaries = dict.fromkeys(facts_of_task["summary"] for facts_of_task in facts_by_task.values())
     lines = [f"## {name}", "", "; ".join(summaries) + ".", "", f"**When.** {WHEN[name]}", ""]
-    lines += [f"**Tasks.** {', '.join(f'`{task}`' for task in told)}.", ""]
+    lines += [f"**Tasks.** {', '.join(f'`{task}`' for task in facts_by_task)}.", ""]
     for kind, table in (("loss", LOSSES), ("rule", RULES), ("averaging", AVERAGINGS)):
-        lines += [f"- {line}" for line in part(kind, first[kind], table, told)]
+        lines += [f"- {line}" for line in part(kind, first[kind], table, facts_by_task)]
     if first["rule"] not in RULES and first["formula"]:
         lines.append(f"- What it solves: {formulas()[first['formula']].rstrip('.')}.")
     lines += ["", "| parameter | default | search tries | effect |", "|---|---|---|---|"]
     spaces = recipe.space if hasattr(recipe, "space") else {}
     spaces = spaces() if callable(spaces) else spaces
-    keys = dict.fromkeys(key for one in told.values() for key in one["parameters"])
+    keys = dict.fromkeys(
+        key for facts_of_task in facts_by_task.values() for key in facts_of_task["parameters"]
+    )
     for key in keys:
         if key in ("loss", "rule", "averaging", "update_on"):
             continue
         values: dict[str, list[str]] = {}
-        for task, one in told.items():
-            if key in one["parameters"]:
-                values.setdefault(shown(one["parameters"][key]["default"]), []).append(task)
+        for task, facts_of_task in facts_by_task.items():
+            if key in facts_of_task["parameters"]:
+                values.setdefault(shown(facts_of_task["parameters"][key]["default"]), []).append(
+                    task
+                )
         default = (
             next(iter(values))
             if len(values) == 1
             else "; ".join(f"{value} ({', '.join(tasks)})" for value, tasks in values.items())
         )
         effects = (
-            one["parameters"][key]["effect"] for one in told.values() if key in one["parameters"]
+            facts_of_task["parameters"][key]["effect"]
+            for facts_of_task in facts_by_task.values()
+            if key in facts_of_task["parameters"]
         )
         effect = next((text for text in effects if text), "").replace("|", "\\|")
         lines.append(f"| `{key}` | {default} | {tried(spaces.get(key))} | {effect} |")
@@ -114,20 +120,28 @@ def entry(name: str, recipes: dict[str, Any], figures: list[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def part(kind: str, name: str, table: Any, told: dict[str, Any]) -> Iterator[str]:
-    """What a part is, by its docstring, and where tasks have another one."""
-    others = {task: one[kind] for task, one in told.items() if one[kind] != name}
-    for own in dict.fromkeys([name, *others.values()]):
-        tasks = [task for task, one in told.items() if one[kind] == own]
-        where = f" ({', '.join(tasks)})" if others else ""
-        if own not in table:
-            yield f"{kind.capitalize()}{where}: {own}."
+def part(kind: str, name: str, table: Any, facts_by_task: dict[str, Any]) -> Iterator[str]:
+    """Describes a part by its docstring, and the tasks with another one."""
+    other_parts = {
+        task: facts_of_task[kind]
+        for task, facts_of_task in facts_by_task.items()
+        if facts_of_task[kind] != name
+    }
+    for name_of_part in dict.fromkeys([name, *other_parts.values()]):
+        tasks = [
+            task
+            for task, facts_of_task in facts_by_task.items()
+            if facts_of_task[kind] == name_of_part
+        ]
+        where = f" ({', '.join(tasks)})" if other_parts else ""
+        if name_of_part not in table:
+            yield f"{kind.capitalize()}{where}: {name_of_part}."
             continue
-        part = table[own]
+        part = table[name_of_part]
         text = inspect.getdoc(part).split("\n")[0].rstrip(".")
         formula = formulas().get(formula_of(part), "").rstrip(".")
         source = (sys.modules[part.__module__].__doc__ or "").split("\n")[0].rstrip(".")
-        yield f"{kind.capitalize()}{where} `{own}`: {text}." + (
+        yield f"{kind.capitalize()}{where} `{name_of_part}`: {text}." + (
             f" {formula}." if formula else "") + f" *{source}.*"  # fmt: skip
 
 
@@ -141,7 +155,7 @@ def shown(value: Any) -> str:
 
 
 def tried(dimension: Any) -> str:
-    """What `hopefear search` tries of a parameter."""
+    """Describes the search space of a parameter."""
     if dimension is None:
         return ""
     if not hasattr(dimension, "low"):
@@ -152,15 +166,15 @@ def tried(dimension: Any) -> str:
 
 def measured(results: str, names: set[str]) -> dict[str, list[str]]:
     """Rows of the tables of Results by learner, with section, command and commit."""
-    found: dict[str, list[str]] = {}
+    figures: dict[str, list[str]] = {}
     for section in re.split(r"^## ", results, flags=re.MULTILINE)[1:]:
         title = section.split("\n", 1)[0]
         anchor = re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
         command = re.search(r"^    ((?:python|hopefear) .*?)(?:  +#.*)?$", section, re.MULTILINE)
         commit = re.search(r"`([0-9a-f]{7})`", section.partition("\n- ")[0])  # not of remarks
-        facts = [f"`{command[1].rstrip(BREAK)}`"] if command else []
-        facts += [f"at `{commit[1]}`"] if commit else []
-        origin = f" ({', '.join(facts)})" if facts else ""
+        origin_parts = [f"`{command[1].rstrip(BREAK)}`"] if command else []
+        origin_parts += [f"at `{commit[1]}`"] if commit else []
+        origin = f" ({', '.join(origin_parts)})" if origin_parts else ""
         for table in re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE):
             head, _, *rows = (
                 [cell.strip() for cell in line.strip().strip("|").split(" | ")]
@@ -175,15 +189,15 @@ def measured(results: str, names: set[str]) -> dict[str, list[str]]:
                     if cell.strip("|* ") and label.strip("| ") not in ("peers", "peer")
                 ]
                 if name in names and cells:
-                    what = (
+                    setting = (
                         f"{head[0].strip('| ')}: "
                         if head[0].strip("| ") not in ("", "learner")
                         else ""
                     )
-                    found.setdefault(name, []).append(
-                        f"[{title}](results.md#{anchor}){origin}: {what}{'; '.join(cells)}."
+                    figures.setdefault(name, []).append(
+                        f"[{title}](results.md#{anchor}){origin}: {setting}{'; '.join(cells)}."
                     )
-    return found
+    return figures
 
 
 if __name__ == "__main__":

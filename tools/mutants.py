@@ -75,22 +75,22 @@ class Mutant(NamedTuple):
 def _operators(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
     """Yields (node with an operator that can be flipped, function) of what functions calculate."""
 
-    def walk(node: ast.AST, place: tuple[str, ...]) -> Iterator[tuple[ast.AST, str]]:
+    def walk(node: ast.AST, path: tuple[str, ...]) -> Iterator[tuple[ast.AST, str]]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             if node.name in SKIPPED:
                 return
-            inner = (*place, node.name)
+            inner = (*path, node.name)
             for child in node.body:
                 yield from walk(child, inner)
             return
-        if isinstance(node, ast.Raise | ast.JoinedStr | ast.AnnAssign) and not place:
+        if isinstance(node, ast.Raise | ast.JoinedStr | ast.AnnAssign) and not path:
             return
         if isinstance(node, ast.Raise | ast.JoinedStr):  # words
             return
-        if place and _is_flippable(node):
-            yield node, ".".join(place)
+        if path and _is_flippable(node):
+            yield node, ".".join(path)
         for child in ast.iter_child_nodes(node):
-            yield from walk(child, place)
+            yield from walk(child, path)
 
     yield from walk(tree, ())
 
@@ -192,10 +192,10 @@ def tests_of_check() -> list[str]:
     ).stdout.split()
 
 
-def _run(folder: Path, *words: str, limit: float | None = None, **more: str) -> int | None:
+def _run(folder: Path, *words: str, limit: float | None = None, **variables: str) -> int | None:
     """Returns the status of a run of tests in a copy of the tree; None where it took too long."""
     paths = [folder / "src", folder / "papers/src", Path(__file__).parent]
-    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1", **more}
+    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1", **variables}
     env["PYTHONPATH"] = os.pathsep.join(map(str, paths))
     flags = ["-x", "-p", "mutants", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
     command = [sys.executable, "-m", "pytest", *flags, *words]
@@ -207,7 +207,7 @@ def _run(folder: Path, *words: str, limit: float | None = None, **more: str) -> 
 
 
 class Calls(NamedTuple):
-    """What tests call: seconds of each, and the tests of each function."""
+    """Calls of the tests: seconds of each test, and the tests of each function."""
 
     seconds: dict[str, float]
     tests: dict[str, list[str]]
@@ -257,7 +257,7 @@ def try_mutant(folder: Path, mutant: Mutant, calls: Calls, limit: float) -> tupl
         path.write_text(plain, encoding="utf-8")
 
 
-def _kept(path: Path | None) -> Calls | None:
+def _read_calls(path: Path | None) -> Calls | None:
     if path is None or not path.exists():
         return None
     return Calls(*json.loads(path.read_text(encoding="utf-8")))
@@ -289,7 +289,7 @@ def main() -> int:
         folder = _copied(Path(name))
         mutants = all_mutants(folder / "src/hopefear", args.only)
         chosen = sampled(mutants, args.n, args.seed)
-        calls = _kept(args.calls) or Calls.observed(folder)
+        calls = _read_calls(args.calls) or Calls.observed(folder)
         if args.calls:
             args.calls.write_text(json.dumps(calls), encoding="utf-8")
         for k in [int(k) for k in args.again.split(",") if k] or range(len(chosen)):

@@ -110,9 +110,11 @@ def check_versions() -> None:
         ("papers/pyproject.toml", r'\nversion = "(.+)"'),
         ("papers/pyproject.toml", r'"hopefear==(.+)"'),
     ):
-        other = found(pattern, (ROOT / name).read_text(encoding="utf-8"), name)
-        if other != version:
-            raise SystemExit(f"release_check: {name} is of version {other}, the package {version}")
+        declared = found(pattern, (ROOT / name).read_text(encoding="utf-8"), name)
+        if declared != version:
+            raise SystemExit(
+                f"release_check: {name} is of version {declared}, the package {version}"
+            )
 
 
 def found(pattern: str, text: str, name: str) -> str:
@@ -198,10 +200,10 @@ def try_demo(work: Path, variables: dict[str, str]) -> None:
         raise SystemExit("release_check: the demo wrote no report.html")
 
 
-def run(*words: object, **more: object) -> None:
+def run(*words: object, **options: object) -> None:
     text = [str(word) for word in words]
     print("+", " ".join(text).partition("\n")[0], flush=True)
-    if code := subprocess.run(text, **more).returncode:  # type: ignore[call-overload]
+    if code := subprocess.run(text, **options).returncode:  # type: ignore[call-overload]
         raise SystemExit(f"release_check: the command above ended with status {code}")
 
 

@@ -107,15 +107,21 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def report(
-    browser: Any, file: Path, scheme: str, errors: bool, path: Path, who: str = "", opened: int = 0
+    browser: Any,
+    file: Path,
+    scheme: str,
+    errors: bool,
+    path: Path,
+    model: str = "",
+    opened: int = 0,
 ) -> None:
-    """The top of a report, or an error taken apart; ``who`` chooses among those of several."""
+    """The top of a report, or an error taken apart; ``model`` chooses among those of several."""
     view = WIDE if errors else {"width": 1000, "height": 1260}
-    how = {"viewport": view, "color_scheme": scheme, "reduced_motion": "reduce"}
-    page = browser.new_context(**how).new_page()
+    settings = {"viewport": view, "color_scheme": scheme, "reduced_motion": "reduce"}
+    page = browser.new_context(**settings).new_page()
     page.goto(file.as_uri())
-    if who:
-        page.select_option("[data-by=who]", who)
+    if model:
+        page.select_option("[data-by=who]", model)
     if errors:
         page.locator("article:visible summary").nth(opened).click()
         page.evaluate("document.querySelector('.cases').scrollIntoView()")
@@ -137,7 +143,7 @@ def tried(browser: Any, address: str, model: str, text: str, token: int, path: P
 
 
 def notebook(browser: Any, folder: Path, path: Path) -> None:
-    """What cells of a notebook show: the value of the last expression of each line."""
+    """Renders cells of a notebook: the value of the last expression of each line."""
     names: dict[str, Any] = {}
     cells = []
     for line in CELLS.replace("chunks.model", str(folder / "chunks.model")).splitlines():
@@ -149,8 +155,8 @@ def notebook(browser: Any, folder: Path, path: Path) -> None:
             exec(last, names)
         else:
             value = eval(last, names)
-        shown = html.escape(line.replace(str(folder) + "/", "").replace("; ", "\n"))
-        cells.append(f"<pre>{shown}</pre><div class=out>{as_html(value)}</div>")
+        source = html.escape(line.replace(str(folder) + "/", "").replace("; ", "\n"))
+        cells.append(f"<pre>{source}</pre><div class=out>{as_html(value)}</div>")
     (folder / "notebook.html").write_text(NOTEBOOK.format(cells="".join(cells)), "utf-8")
     page = browser.new_context(viewport=WIDE).new_page()
     page.goto((folder / "notebook.html").as_uri())
@@ -158,7 +164,7 @@ def notebook(browser: Any, folder: Path, path: Path) -> None:
 
 
 def as_html(value: Any) -> str:
-    """What a notebook shows of a value."""
+    """Returns the HTML that a notebook displays for a value."""
     if value is None:
         return ""
     if isinstance(value, list):
@@ -172,19 +178,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/img"))
     parser.add_argument("--only", nargs="*", default=[], help="names of pictures")
     parser.add_argument("--folder", type=Path, help="keep models there, and use those it has")
-    given = parser.parse_args()
+    args = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:
-        folder = given.folder or Path(scratch)
+        folder = args.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "chunks.html").exists():
-            models(given.data, folder)
+            models(args.data, folder)
         if not (folder / "tune.html").exists():
-            compared(given.data, folder)
+            compared(args.data, folder)
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        wanted = {
+        pictures = {
             "report": lambda path: report(browser, folder / "chunks.html", "light", True, path),
             "report-top": lambda path: report(
                 browser, folder / "chunks.html", "light", False, path
@@ -204,18 +210,18 @@ def main() -> None:
             ),
             "notebook": lambda path: notebook(browser, folder, path),
         }
-        for name, take in wanted.items():
-            if not given.only or name in given.only:
-                take(given.out / f"{name}.png")
+        for name, take in pictures.items():
+            if not args.only or name in args.only:
+                take(args.out / f"{name}.png")
         pages = {"serve": ("chunks", TEXT, 12), "serve-parse": ("trees", QUESTION, 5)}
-        if not given.only or set(pages) & set(given.only):
+        if not args.only or set(pages) & set(args.only):
             with served(folder) as address:
                 for name, (model, text, token) in pages.items():
-                    if not given.only or name in given.only:
-                        path = given.out / f"{name}.png"
+                    if not args.only or name in args.only:
+                        path = args.out / f"{name}.png"
                         tried(browser, address, model, text, token, path)
         browser.close()
-    for path in sorted(given.out.glob("*.png")):
+    for path in sorted(args.out.glob("*.png")):
         size = path.stat().st_size
         print(f"{path}: {size:,} bytes{' TOO LARGE' if size > LARGEST else ''}")
 

@@ -45,10 +45,10 @@ def main() -> None:
         "NUMBA_CPU_NAME": NAME,
         "NUMBA_CPU_FEATURES": FEATURES,
     }
-    wanted = ["--learner", *args.learner] if args.learner else ["--recommended"]
+    selected = ["--learner", *args.learner] if args.learner else ["--recommended"]
     words = [sys.executable, "-m", "hopefear", "warm-up"]
     # Tasks share few kernels, and files of kernels need no locks: one process for each task.
-    runs = [subprocess.Popen([*words, task, *wanted], env=env) for task in args.tasks or TASKS]
+    runs = [subprocess.Popen([*words, task, *selected], env=env) for task in args.tasks or TASKS]
     statuses = [run.wait() for run in runs]
     if any(statuses):
         raise SystemExit("ship_kernels.py: not all kernels were compiled")

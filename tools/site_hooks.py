@@ -1,4 +1,4 @@
-"""What building the documentation adds: mathematics as MathML.
+"""Hooks of the documentation build: mathematics as MathML.
 
 A browser sets MathML by itself, so that pages need no script for formulas and work from a disk.
 """
@@ -27,7 +27,7 @@ def on_page_markdown(markdown, **_):
 
 
 def on_page_content(content, **_):
-    """Set formulas, which `pymdownx.arithmatex` has told from text and code."""
+    """Replaces formulas, which `pymdownx.arithmatex` has marked, by MathML."""
     content = _INLINE.sub(lambda formula: math(formula[1], "inline"), content)
     content = _DISPLAYED.sub(lambda formula: math(formula[1], "block"), content)
     return _CODE.sub(_of_docstring, content)
@@ -40,5 +40,5 @@ def _of_docstring(code: re.Match[str]) -> str:
 
 
 def math(formula: str, display: str) -> str:
-    """MathML of a formula that stands in HTML."""
+    """Returns MathML of a formula from HTML."""
     return convert(html.unescape(formula), display=display)

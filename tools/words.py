@@ -24,7 +24,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-SOURCES = {"hopefear": ROOT / "src" / "hopefear", "papers": ROOT / "papers/src/hopefear_papers"}
+SOURCES = {
+    "hopefear": ROOT / "src" / "hopefear",
+    "papers": ROOT / "papers" / "src" / "hopefear_papers",
+    "bench": ROOT / "bench",
+    "tools": ROOT / "tools",
+}
 ALLOWED = Path(__file__).with_name("words_allowed.txt")
 KINDS = ("metaphors", "pronouns", "glossary", "twice", "openings", "sentences")
 LONG = 25  # words of a sentence
@@ -36,7 +41,7 @@ METAPHORS = re.compile(
     "|beside|passage|together|rehearsal|shunned"
 )
 PRONOUNS = re.compile(
-    "found|kept|told|made|known|wanted|seen|given|shown|said|taken|gone|got|had|done|asked"
+    "found|kept|told|made|known|wanted|seen|given|shown|said|taken|gone|got|had|asked"
     "|ones?|others?|own|mine|ours|theirs|rest|most|more|some|any|all|which|what|how|who|whose"
     "|usual|whole|places?|such|same|it|them|this|that|those|these|both|each|every|things?"
     "|something|nothing|nobody"
@@ -132,27 +137,27 @@ class Flaw(NamedTuple):
 
 
 def flaws_of(source: str, package: str, where: str) -> Iterator[Flaw]:
-    """Yields flaws of one module, but for names of classes that stand twice."""
+    """Yields flaws of one module, but for class names that are defined twice."""
     for part in Path(where).with_suffix("").parts[-1:]:
         if part in MODULES:
             yield Flaw(package, "glossary", f"{where}:1", f"module {part} → {MODULES[part]}")
     for node in ast.walk(ast.parse(source)):
-        place = f"{where}:{getattr(node, 'lineno', 1)}"
+        location = f"{where}:{getattr(node, 'lineno', 1)}"
         for name, better in _names(node):
             bare = name.strip("_") if better is not FUNCTIONS else name
             parts = re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", bare)
             if any(METAPHORS.fullmatch(part.lower()) for part in parts):
-                yield Flaw(package, "metaphors", place, name)
+                yield Flaw(package, "metaphors", location, name)
             elif PRONOUNS.fullmatch(bare.strip("_").lower()) and not name.startswith("__"):
-                yield Flaw(package, "pronouns", place, name)
+                yield Flaw(package, "pronouns", location, name)
             elif bare in better:
-                yield Flaw(package, "glossary", place, f"{name} → {better[bare]}")
+                yield Flaw(package, "glossary", location, f"{name} → {better[bare]}")
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = (ast.get_docstring(node) or "").partition("\n\n")[0]
             if _OPENING.match(first):
-                yield Flaw(package, "openings", place, first)
+                yield Flaw(package, "openings", location, first)
             if _SENTENCE.search(first):
-                yield Flaw(package, "sentences", place, first)
+                yield Flaw(package, "sentences", location, first)
 
 
 def _names(node: ast.AST) -> Iterator[tuple[str, dict[str, str]]]:
@@ -170,7 +175,7 @@ def _names(node: ast.AST) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def library_flaws() -> list[Flaw]:
-    """Reads all modules of the library and of the papers; flaws in order of place."""
+    """Reads all modules of the library, papers, benchmarks and tools; returns their flaws."""
     flaws: list[Flaw] = []
     classes: dict[str, list[tuple[str, str]]] = {}
     for name, folder in SOURCES.items():

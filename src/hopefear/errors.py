@@ -1,10 +1,10 @@
-"""What goes wrong for reasons the user can mend: one message, no traceback."""
+"""Errors that users can correct: one message, no traceback."""
 
 from __future__ import annotations
 
 
 class HopefearError(Exception):
-    """Base of every error a user can cause and mend.
+    """Base of every error that a user can cause and correct.
 
     The command line prints its message and leaves with status 1.
     """

@@ -42,10 +42,9 @@ def test_labels_are_mended_counted_and_listed(files, capsys) -> None:
     assert (result["scheme"], result["mended"], result["sentences"]) == ("bio", 2, 12)
     line = next(line for line in err.splitlines() if "break BIO" in line)
     assert line == (
-        "2 labels break BIO and are mended: train.txt:51 'I-LOC' as 'B-LOC', "
-        "train.txt:55 'I-ORG' as 'B-ORG' (--scheme-errors begin)"
+        "hopefear: warning: 2 labels break BIO and are mended: train.txt:51 'I-LOC' as 'B-LOC', "
+        "train.txt:55 'I-ORG' as 'B-ORG'"
     )
-    assert err.count("break BIO") == 2  # of --dev too
     scores, err = run(capsys, "evaluate", "--model", "m", "--data", "train.txt", "--json")
     assert scores["gold"] == 23 and "break BIO" in err
 

@@ -12,12 +12,13 @@ from hopefear import Tagger
 from hopefear.cli import main
 from hopefear.core.interfaces import n_weights
 from hopefear.data.sequences import SequenceDataset, TokenRows
+from hopefear.data.token_input import TokenInput, with_labels
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.likelihood import CRFObjective
 from hopefear.tasks import recipe
-from hopefear.tasks.tag.input import prepared
 from hopefear.tasks.tag.model import SequenceModel
+from hopefear.tasks.tag.prepare import prepare
 from hopefear.tasks.tag.task import train
 from hopefear.training.batch import Batch
 from hopefear.training.decoders.chains import ChainDecoder
@@ -34,7 +35,8 @@ FEW = X[:2], Y[:2]
 
 @pytest.fixture(scope="module")
 def data():
-    return prepared(X, Y, features="pos").data
+    examples = with_labels(TokenInput(("word",)).read(X), Y)
+    return prepare(examples, {"features": "pos"}).data
 
 
 # Batch learners

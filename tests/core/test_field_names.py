@@ -9,7 +9,7 @@ from hopefear.core.component import _SIGNATURES
 
 # These never enter a kernel.
 OUTSIDE = {
-    "CharacterSpans.at",
+    "Characters.at",
     "DealtRows.places",
     "Force.margin",
     "Force.value",

@@ -1,4 +1,4 @@
-"""Generated problems: their laws against their truth, and the same bytes for the same seed."""
+"""Synthetic data: its laws against its truth, and the same bytes for the same seed."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_long_words_keep_their_ends():
 
 def test_rare_words_may_be_left_out():
     features, _ = TokenIdSettings().fit_encode(text_of(["a", "a", "b"]), min_count=2)
-    assert features.tables["word"] == ["a"] and features.seen == 1
+    assert features.tables["word"] == ["a"] and features.n_frequent == 1
 
 
 def test_a_map_comes_back_from_its_parts():

@@ -79,7 +79,7 @@ def test_arcs_do_not_lie_on_each_other(seed: int) -> None:
     diagram = ArcDiagram(["w"] * n, drawn(rng, n), ["label"] * n)
     arcs = diagram.arcs
     levels = _levels(arcs)
-    centres, width = diagram._places(arcs)
+    centres, width = diagram._centres(arcs)
     feet = _feet(arcs, centres)
     assert len(set(feet.values())) == len(feet)  # every end stands on its own
     assert all(0 < x < width for x in feet.values())

@@ -13,6 +13,7 @@ from hopefear import Tagger
 from hopefear.data.tokenizer import Tokenizer
 from hopefear.errors import HopefearError
 from hopefear.metrics import span_f1
+from hopefear.tasks.tag.answers import Span
 
 pytestmark = pytest.mark.interpreted
 
@@ -46,10 +47,10 @@ def test_text_becomes_sentences_with_spans_of_characters(tagger):
         for piece in (*sentence.tokens, *sentence.spans):
             assert TEXT[piece.start : piece.end] == piece.text
     assert sentences[0].labels == Y[0]
-    assert [tuple(span) for span in sentences[1].spans] == [
-        ("PER", 19, 21, "Bo"),
-        ("PER", 35, 38, "Ann"),
-    ]
+    assert sentences[1].spans == (
+        Span(19, 21, "PER", None, "Bo"),
+        Span(35, 38, "PER", None, "Ann"),
+    )
     assert tagger.predict_text(" \n ") == []
 
 

@@ -100,7 +100,6 @@ _REHEARSAL = Rehearsal(
 
 _SHOWN = 40  # classes in the table
 _WORDS = 30  # features that stand for an example
-_MOST_NEW = 1000  # classes that a model lacks
 _CELLS = 1 << 28  # bytes of statistics that an interval may take
 # To read of a stream at a time, at most. Of texts a bad line takes those before it in its block
 # along; of svmlight it does not, and threads that parse and learn meet less often where blocks are
@@ -176,7 +175,7 @@ class Classes(Surface):
         whole = ", of texts in caches and streams"
         group.add_argument(
             "--ngrams",
-            type=_orders,
+            type=options.auto_or(options.at_least(0)),
             default="auto",
             metavar="N",
             help="texts: longest n-gram of words, 1 to 3; 0 for none but --chars (default: 2; 1"
@@ -206,7 +205,7 @@ class Classes(Surface):
         options.whole(group, "--min-count", "texts: keep n-grams seen in at least N lines", 1)
         group.add_argument(
             "--max-share",
-            type=_share,
+            type=options.fraction,
             default=1.0,
             metavar="SHARE",
             help="texts: leave out n-grams that more than this share of the lines have, such as "
@@ -225,7 +224,7 @@ class Classes(Surface):
         )
         group.add_argument(
             "--nb-share",
-            type=_less_than_one,
+            type=options.number_from(0.0, below=1.0),
             default=0.0,
             metavar="SHARE",
             help="with --values nb, the share of naive Bayes in the weights when they are learned, "
@@ -240,7 +239,7 @@ class Classes(Surface):
         )
         group.add_argument(
             "--intercept",
-            type=_intercept,
+            type=options.auto_or(options.number_from(0.0)),
             default="auto",
             metavar="VALUE",
             help="value of a constant feature: auto (that of a typical feature), a "
@@ -259,7 +258,7 @@ class Classes(Surface):
             group = groups["output"]
             group.add_argument(
                 "--unknown",
-                type=_share,
+                type=options.fraction,
                 metavar="P",
                 help="classes: print --unknown-label where no class is as probable as P",
             )
@@ -292,6 +291,9 @@ class Classes(Surface):
     def examples(
         self, which: str, args: argparse.Namespace, report: Any, prepared: Any = None
     ) -> Any:
+        from hopefear.cli.console import Console
+        from hopefear.data.cached_examples import cached_examples
+        from hopefear.data.sidecars import named, weighted
         from hopefear.tasks.classify.prepare import Examples, grams_of
 
         path, data = getattr(args, which), getattr(prepared, "data", None)
@@ -305,15 +307,17 @@ class Classes(Surface):
         how["n_jobs"] = options.threads(getattr(args, "jobs", None))
 
         def read(settled: Mapping[str, Any]) -> Any:
+            counted = grams_of(settled) if file.kind == "text" or folder is not None else {}
             if folder is not None:
-                rows = _cached(file, args, report, settled)
+                counted |= {name: settled[name] for name in ("values", "norm")}
+                more = {"encoding": args.encoding, "say": Console(args.quiet).say}
+                rows = cached_examples(path, folder, format=file.kind, **how, **more, **counted)
             else:
-                counted = grams_of(settled) if file.kind == "text" else {}
                 rows = file.read(**how, **counted)
             if args.names:
-                rows = _named(rows, args.names)
+                rows = named(rows, args.names)
             if getattr(args, "weights", None):
-                rows = _with_weights(rows, args.weights, report.skipped)
+                rows = weighted(rows, args.weights, report.skipped)
             return rows
 
         return Examples(
@@ -640,77 +644,9 @@ def _blocks(file: Any, model: Any, args: Any, report: Any) -> Iterator[Any]:
 
 def _judged(model: Any, args: Any, report: Any) -> Iterator[Any]:
     """Gives the rows of ``--data``; classes that the model lacks come behind those it has."""
-    import numpy as np
-
-    from hopefear.data.text_formats import class_label
-
-    names = [*model.classes]
-    codes = {class_label(name): i for i, name in enumerate(names)}
-    codes.update((name, i) for i, name in enumerate(names))
     file = _file(args.data, args, report, features=model.features)
     how = {"on_error": args.on_error, "report": report}
-    for data in file.blocks(features=model.features, classes=None, **how):
-        for name in data.classes:
-            if name not in codes:
-                codes[name] = len(names)
-                names.append(name)
-        new = names[len(model.classes) :]
-        if len(new) > _MOST_NEW:
-            raise HopefearError(
-                f"{args.data} has more than {_MOST_NEW:,} classes that the model lacks, such as "
-                f"{', '.join(new[:5])}; give labels, not targets, of the model's kind"
-            )
-        table = np.array([*(codes[name] for name in data.classes), -1], np.int32)
-        yield data.labelled(table[data.rows.labels], names)
-
-
-def _cached(file: Any, args: Any, report: Any, settled: Mapping[str, Any]) -> Any:
-    """Returns the rows of ``--cache``, which is built where it is missing or stale."""
-    from hopefear.cli.console import Console
-    from hopefear.data.cache import sound_header, use_cache
-    from hopefear.data.cached_examples import cache_examples
-    from hopefear.storage import field_of
-    from hopefear.tasks.classify.prepare import grams_of
-
-    own = {"format": file.kind, **{name: settled[name] for name in ("values", "norm")}}
-    own |= grams_of(settled)
-    more = {"on_error": args.on_error, "encoding": args.encoding}
-
-    def build(target: Any) -> None:
-        how = {"on_error": args.on_error, "report": report, "options": more}
-        cache_examples(args.train, target, n_jobs=options.threads(args.jobs), **how, **own)
-
-    before, say = report.skipped, Console(args.quiet).say
-    data = use_cache(args.cache, args.train, "examples", {**own, **more}, build, say)
-    if report.skipped == before:  # of a cache that was there already
-        with sound_header(data.cache.path):
-            report.skipped += field_of(field_of(data.cache.header, "facts", dict), "skipped", int)
-    return data
-
-
-def _named(data: Any, path: str) -> Any:
-    """Returns the data with names for its columns."""
-    from hopefear.data.sidecars import read_names
-    from hopefear.features import IdentityFeatures
-
-    if not isinstance(data.features, IdentityFeatures):
-        raise HopefearError(
-            f"--names {path}: names belong to svmlight ids below 2^26, and "
-            f"{data.source} has other features; leave --names out"
-        )
-    return data.renamed(read_names(path, data.n_features))
-
-
-def _with_weights(data: Any, path: str, skipped: int) -> Any:
-    """Returns the data with example weights from a file."""
-    from hopefear.data.sidecars import read_weights
-
-    if skipped:
-        raise HopefearError(
-            f"--weights {path}: {skipped} bad lines were left out, so weights and examples no "
-            "longer pair; mend the lines"
-        )
-    return data.reweighted(read_weights(path, len(data)))
+    yield from file.blocks_with_new_classes(model.features, model.classes, **how)
 
 
 # Answers, as they are written.
@@ -802,11 +738,6 @@ def _columns(group: argparse._ArgumentGroup) -> None:
         )
 
 
-def _orders(text: str) -> int | str:
-    """A whole number, or ``auto``."""
-    return text if text == "auto" else options.at_least(0)(text)
-
-
 def _lengths(text: str) -> tuple[int, int] | str | None:
     """``A-B``, or one number for both; 0 for none, or ``auto``.
 
@@ -820,27 +751,3 @@ def _lengths(text: str) -> tuple[int, int] | str | None:
     if not all(n.isdecimal() and len(n) < 3 for n in lengths):
         raise argparse.ArgumentTypeError(f"must be two lengths such as 2-5, not {text!r}")
     return int(lengths[0]), int(lengths[1])
-
-
-def _share(text: str) -> float:
-    value = options.number(text)
-    if not 0.0 < value <= 1.0:
-        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text!r}")
-    return value
-
-
-def _less_than_one(text: str) -> float:
-    value = options.number(text)
-    if not 0.0 <= value < 1.0:
-        raise argparse.ArgumentTypeError(f"must be from 0 to below 1, not {text!r}")
-    return value
-
-
-def _intercept(text: str) -> float | str:
-    """``auto`` or a number."""
-    if text == "auto":
-        return text
-    value = options.number(text)
-    if value < 0.0:
-        raise argparse.ArgumentTypeError(f"must be auto or not negative, not {text!r}")
-    return value

@@ -653,6 +653,32 @@ def number(text: str) -> float:
     return value
 
 
+def number_from(least: float, below: float = float("inf")) -> Callable[[str], float]:
+    """An argparse type: numbers from ``least`` to below ``below``."""
+
+    def convert(text: str) -> float:
+        value = number(text)
+        if not least <= value < below:
+            bound = "" if below == float("inf") else f" and below {below:g}"
+            raise argparse.ArgumentTypeError(f"must be at least {least:g}{bound}, not {text!r}")
+        return value
+
+    return convert
+
+
+def fraction(text: str) -> float:
+    """A number above 0 and up to 1."""
+    value = number(text)
+    if not 0.0 < value <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text!r}")
+    return value
+
+
+def auto_or(convert: Callable[[str], Any]) -> Callable[[str], Any]:
+    """An argparse type: ``auto``, or what another type takes."""
+    return lambda text: text if text == "auto" else convert(text)
+
+
 def names(text: str) -> list[str]:
     """Names between commas.
 

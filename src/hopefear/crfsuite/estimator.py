@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,15 +12,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from hopefear.crfsuite.features import GeneratedCRF, generated
-from hopefear.data.token_input import TokenInput, Tokens, read_labels
-from hopefear.errors import HopefearError
+from hopefear.data.token_examples import TokenExamples
+from hopefear.data.token_input import TokenInput, read_labels, with_labels
+from hopefear.errors import DataWarning, HopefearError
 from hopefear.features.attributes import AttributeRows
 from hopefear.structures.lattice import padded_width
 from hopefear.tasks.base import objects
 from hopefear.tasks.estimator import as_value_errors, given_together, say
 from hopefear.tasks.tag.estimator import SequencePredictor
-from hopefear.tasks.tag.input import check_filled, check_known, labelled
 from hopefear.tasks.tag.model import encoded
+from hopefear.tasks.tag.prepare import check_filled, check_known
 from hopefear.tasks.tag.task import train
 
 
@@ -142,7 +144,7 @@ calibration_max_trials
             reader = TokenInput.of(X, None, "attributes")
             rows = AttributeRows.of(X, exact=True)
             content = rows.nonzero()
-            tokens = Tokens(rows.starts, content)
+            tokens = TokenExamples(content)
             check_filled(tokens)
             gold, labels = read_labels(y, tokens.starts)
             counting: dict[str, Any] = {
@@ -154,7 +156,9 @@ calibration_max_trials
             data = encoded(tokens, features.encode(content), (), gold, features)
             dev = None
             if pair:
-                dev = labelled(reader.read(X_dev), y_dev, features, data.labels)
+                held = with_labels(reader.read(X_dev), y_dev)
+                attributes = features.encode(held.inputs)
+                dev = encoded(held, attributes, data.labels, held.gold, features)
             fitting: Any = (learner, params)
             if learner == "crf-lbfgs":
                 fitting = (GeneratedCRF(**params, **counting, marks=mask),)
@@ -167,7 +171,8 @@ calibration_max_trials
                 on_event=[say] if self.verbose else [],
             )
         metadata = {**trained.model.about, "learner": learner, "given": params}
-        self._settle(reader, labels, None, replace(trained.model, about=metadata))
+        whole = not isinstance(labels[0], str)
+        self._settle(reader, whole, replace(trained.model, about=metadata))
         self.history_ = trained.fit.history
         if self.model_filename is not None:
             self.save(self.model_filename)
@@ -186,8 +191,8 @@ calibration_max_trials
         if not hasattr(self, "_model") and path is not None and os.path.exists(path):
             with as_value_errors():
                 loaded = type(self).load(path)
-            labels = loaded.classes_.tolist()
-            self._settle(loaded._reader, labels, loaded.scheme_, loaded._model)
+            whole = not isinstance(loaded.classes_[0], str)
+            self._settle(loaded._reader, whole, loaded._model)
         return super().__sklearn_is_fitted__()
 
     @property
@@ -297,8 +302,9 @@ class FittedTagger:
 
     def probability(self, yseq: Sequence[Any]) -> float:
         """Probability of the labels ``yseq`` of the sequence."""
-        data, _ = self._crf._judged([self._sequence], [yseq])
-        with as_value_errors():
+        with as_value_errors(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # unknown labels are refused below
+            data, _ = self._crf._judged([self._sequence], [yseq])
             check_known(data, len(self.labels()))
         return float(np.exp(self._crf.model_.decoder().log_likelihoods(data.rows)[0]))
 

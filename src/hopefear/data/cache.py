@@ -169,7 +169,7 @@ class Spool:
                 f"{error.strerror}; {_ROOM}"
             ) from error
 
-    def pieces(self) -> Iterator[dict[str, np.ndarray]]:
+    def chunks(self) -> Iterator[dict[str, np.ndarray]]:
         """Yields all pieces, in order."""
         self._file.seek(0)
         for names in self._names:
@@ -214,7 +214,7 @@ class _ArrayWriter:
 def write_cache(
     path: str | os.PathLike[str],
     kind: str,
-    pieces: Iterable[Pieces],
+    chunks: Iterable[Pieces],
     features: Any,
     header: Mapping[str, Any],
     digest: Callable[[Mapping[str, Any]], str] | None = None,
@@ -249,7 +249,7 @@ def write_cache(
         ends = dict.fromkeys(dataset.offsets, 0)
         for name in dataset.offsets:
             writers[name].write(np.zeros(1, np.int64))
-        for piece in pieces:
+        for piece in chunks:
             for name, array in piece.items():
                 if name in ends:
                     writers[name].write(array[1:] + ends[name])

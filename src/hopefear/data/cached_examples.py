@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.data.cache import Spool, source_of, write_cache
+from hopefear.data.cache import Spool, sound_header, source_of, use_cache, write_cache
 from hopefear.data.files import BLOCK_BYTES, ReadReport, require_rows
 from hopefear.data.labels import distinct, number_codes
 from hopefear.data.sparse import (
@@ -36,6 +36,7 @@ from hopefear.errors import HopefearError
 from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures
 from hopefear.features.maps import MAX_COLUMNS
 from hopefear.features.ngrams import Grams
+from hopefear.storage import field_of
 
 
 class _RowPlan(NamedTuple):
@@ -45,6 +46,46 @@ class _RowPlan(NamedTuple):
     classes: tuple[str, ...]
     columns: Callable[[np.ndarray], np.ndarray]  # -1 drops a value
     codes: Callable[[np.ndarray], np.ndarray]
+
+
+def cached_examples(
+    path: str | os.PathLike[str],
+    folder: str,
+    *,
+    report: ReadReport,
+    on_error: str,
+    encoding: str | None,
+    n_jobs: int,
+    say: Callable[[str], None],
+    **own: Any,
+) -> Any:
+    """Returns the rows of a cache in a folder, which is built where it is missing or stale.
+
+    Parameters
+    ----------
+    path, report, on_error, n_jobs
+        As for :func:`cache_examples`.
+    folder : str
+        Where the cache is.
+    encoding : str, optional
+        What the file is written in.
+    say : callable
+        Told what is built, and why.
+    **own
+        What else :func:`cache_examples` takes.
+    """
+    more = {"on_error": on_error, "encoding": encoding}
+
+    def build(target: Any) -> None:
+        how = {"on_error": on_error, "report": report, "options": more, "n_jobs": n_jobs}
+        cache_examples(path, target, **how, **own)
+
+    before = report.skipped
+    data = use_cache(folder, path, "examples", {**own, **more}, build, say)
+    if report.skipped == before:  # of a cache that was there already
+        with sound_header(data.cache.path):
+            report.skipped += field_of(field_of(data.cache.header, "facts", dict), "skipped", int)
+    return data
 
 
 def cache_examples(
@@ -138,8 +179,8 @@ def cache_examples(
             "classes": list(plan.classes),
         }
         chosen = NORMS.index(norm_for(norm, plan.features, n_rows, n_values))
-        pieces = _Final(spool, plan, VALUES.index(values), chosen, report)
-        write_cache(cache_path, "examples", pieces, plan.features, header, pieces.digest)
+        chunks = _Final(spool, plan, VALUES.index(values), chosen, report)
+        write_cache(cache_path, "examples", chunks, plan.features, header, chunks.digest)
 
 
 class _Final:
@@ -155,7 +196,7 @@ class _Final:
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
         plan = self._plan
         split = getattr(plan.features, "split", plan.features.size)
-        for piece in self._spool.pieces():
+        for piece in self._spool.chunks():
             indptr, values = piece["indptr"], piece["values"]
             columns = plan.columns(piece["ids"])
             if len(columns) and columns.min() < 0:
@@ -192,7 +233,7 @@ def _keep(
 def _distinct_ids(spool: Spool) -> np.ndarray:
     """Returns sorted distinct ids; merges when the new ids are as many as the merged ones."""
     table, waiting, count = np.zeros(0, np.int64), [], 0
-    for piece in spool.pieces():
+    for piece in spool.chunks():
         waiting.append(distinct(piece["ids"]).astype(np.int64))
         count += len(waiting[-1])
         if count > max(len(table), 1 << 20):

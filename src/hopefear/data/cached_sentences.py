@@ -71,7 +71,7 @@ class SentenceCache:
         codes = np.array([code_of[name] for name in self._labels], np.int32)
 
         def final() -> Any:
-            for piece in self._spool.pieces():
+            for piece in self._spool.chunks():
                 piece["labels"] = codes[piece["labels"]]
                 for new, edge in zip(numbers or (None, None), ("", "edge_"), strict=True):
                     if new is not None:

@@ -216,8 +216,8 @@ def _assembled(
     attribute = fields.of_attributes()
     used = np.bincount(fields.ids[attribute], minlength=len(fields.texts)) > 0
     meaning = [
-        _meaning(text) if wanted else ("", 0.0)
-        for text, wanted in zip(fields.texts, used.tolist(), strict=True)
+        _meaning(text) if is_used else ("", 0.0)
+        for text, is_used in zip(fields.texts, used.tolist(), strict=True)
     ]
     indptr = fields.offsets - np.arange(len(fields.offsets))
     rows = renamed(starts, indptr, fields.ids[attribute], meaning)

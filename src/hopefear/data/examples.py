@@ -24,6 +24,7 @@ from hopefear.data.text_formats import (
     NumberedLabels,
     TextColumns,
     TextRecords,
+    class_label,
     closed_quotes,
     csv_columns,
     csv_lines,
@@ -56,6 +57,7 @@ _NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?(\s|$)")
 _VOWPAL = re.compile(rb"\s*([^\s|]+(\s+[-+.:\deE]+)*)?(\s+'?[^\s|]*)?\s*\|")
 _JSON = re.compile(rb'\s*\[?\s*\{\s*"')  # an object begins, by itself or in a list
 _LOOKED_AT = 50
+_MOST_NEW = 1000  # classes that are not known
 
 
 class Examples(NamedTuple):
@@ -128,6 +130,27 @@ class Examples(NamedTuple):
         }
         reader = readers[self.kind]
         yield from reader(self.path, features=features, classes=classes, **options)
+
+    def blocks_with_new_classes(
+        self, features: FeatureMap, classes: Sequence[str], **how: Any
+    ) -> Iterator[SparseDataset]:
+        """Gives the rows block by block; classes that are not known come behind those that are."""
+        names = [*classes]
+        codes = {class_label(name): i for i, name in enumerate(names)}
+        codes.update((name, i) for i, name in enumerate(names))
+        for data in self.blocks(features=features, classes=None, **how):
+            for name in data.classes:
+                if name not in codes:
+                    codes[name] = len(names)
+                    names.append(name)
+            new = names[len(classes) :]
+            if len(new) > _MOST_NEW:
+                raise HopefearError(
+                    f"{self.path} has more than {_MOST_NEW:,} classes that the model lacks, such "
+                    f"as {', '.join(new[:5])}; give labels, not targets, of the model's kind"
+                )
+            table = np.array([*(codes[name] for name in data.classes), -1], np.int32)
+            yield data.labelled(table[data.rows.labels], names)
 
     def texts(self, numbers: Collection[int], total: int) -> dict[int, str]:
         """The texts of some rows, by number; none where rows are no texts or cannot be read again.

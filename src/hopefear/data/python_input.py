@@ -91,8 +91,8 @@ def tokens_in(source: Source, format: str, column: str | None = None, **options:
     if form == "crfsuite":
         if column is not None:
             raise HopefearError(f"{source} has attributes and no columns; leave out {column!r}")
-        given = read_crfsuite(source, **options)
-        rows, values = given.rows, given.rows.values
+        attributes = read_crfsuite(source, **options)
+        rows, values = attributes.rows, attributes.rows.values
         names = [rows.strings.get(i) for i in range(rows.strings.size)]
         ids = rows.ids.tolist()
         worth = values.tolist() if values.size else [1.0] * len(ids)
@@ -100,7 +100,7 @@ def tokens_in(source: Source, format: str, column: str | None = None, **options:
             {names[i]: v for i, v in zip(ids[a:b], worth[a:b], strict=True)}
             for a, b in pairwise(rows.indptr.tolist())
         ]
-        return Contents(_cut(bags, rows.starts), _cut(given.labels.texts(), rows.starts), ())
+        return Contents(_cut(bags, rows.starts), _cut(attributes.labels.texts(), rows.starts), ())
     file = read_sentences(source, format=form, **options)
     sentences = file.sentences
     columns: Any = sentences.columns

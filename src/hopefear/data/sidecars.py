@@ -8,7 +8,8 @@ import numpy as np
 
 from hopefear.data.files import read_blocks
 from hopefear.data.sources import open_bytes, utf8_wanted
-from hopefear.errors import InputError, Problem
+from hopefear.data.sparse import SparseDataset
+from hopefear.errors import HopefearError, InputError, Problem
 from hopefear.features import IdentityFeatures
 from hopefear.storage import read_small
 
@@ -94,3 +95,23 @@ def _number(line: bytes) -> float:
         return float(line)
     except ValueError:
         return float("nan")
+
+
+def named(data: SparseDataset, path: str) -> SparseDataset:
+    """Returns the data with names from a file for its columns."""
+    if not isinstance(data.features, IdentityFeatures):
+        raise HopefearError(
+            f"--names {path}: names belong to svmlight ids below 2^26, and "
+            f"{data.source} has other features; leave --names out"
+        )
+    return data.renamed(read_names(path, data.n_features))
+
+
+def weighted(data: SparseDataset, path: str, skipped: int) -> SparseDataset:
+    """Returns the data with example weights from a file; ``skipped`` lines would shift them."""
+    if skipped:
+        raise HopefearError(
+            f"--weights {path}: {skipped} bad lines were left out, so weights and examples no "
+            "longer pair; mend the lines"
+        )
+    return data.reweighted(read_weights(path, len(data)))

@@ -97,7 +97,7 @@ class TextColumns(NamedTuple):
 
 
 class TextRecords(NamedTuple):
-    """How to treat bad records of a file.
+    """Treatment of bad records of a file.
 
     Parameters
     ----------
@@ -231,17 +231,17 @@ def csv_lines(
         for record in reader:
             first, last_line = last_line + 1, reader.line_num
             row = b""
-            whole = "".join(read).encode()
+            source_lines = "".join(read).encode()
             read.clear()
             if not names:
                 names = [name.strip() for name in record]
-                texts.keep(b"header", whole)
+                texts.keep(b"header", source_lines)
             elif record:
                 try:
                     row = _csv_row(record, names, first, texts, columns)
                 except InputError as error:
                     texts.refuse(error)
-            yield texts.keep(row, whole) + b"\n" * (last_line - first + 1)
+            yield texts.keep(row, source_lines) + b"\n" * (last_line - first + 1)
     except csv.Error as error:
         expected = "CSV, with quotes that are closed and doubled inside"
         raise InputError(texts.name, last_line + 1, expected, str(error)) from None

@@ -72,7 +72,7 @@ def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> 
 
 @dataclass(frozen=True)
 class Lines:
-    """Text cut at newlines: line k, from 0, is ``text[begins[k]:ends[k]]``.
+    """Text cut at newlines: line k, from 0, is ``text[starts[k]:ends[k]]``.
 
     Parameters
     ----------
@@ -120,19 +120,19 @@ class Lines:
         return self._words.lines
 
     @cached_property
-    def begins(self) -> np.ndarray:
+    def starts(self) -> np.ndarray:
         return np.append(self.ends.dtype.type(0), self.ends[:-1] + 1)
 
     @cached_property
     def _heads(self) -> np.ndarray:
         """The first byte of every line; a newline of those that are empty."""
-        return self.buffer[np.minimum(self.begins, len(self.text) - 1)]
+        return self.buffer[np.minimum(self.starts, len(self.text) - 1)]
 
     def __len__(self) -> int:
-        return len(self.begins)
+        return len(self.starts)
 
     def line(self, k: int) -> bytes:
-        return self.text[self.begins[k] : self.ends[k]]
+        return self.text[self.starts[k] : self.ends[k]]
 
     def words(self) -> np.ndarray:
         """Number of stretches without white space in each line."""
@@ -140,7 +140,7 @@ class Lines:
 
     def count(self, mask: np.ndarray) -> np.ndarray:
         """Number of marked bytes in each line."""
-        counts = np.searchsorted(np.flatnonzero(mask), np.append(self.begins, len(self.text)))
+        counts = np.searchsorted(np.flatnonzero(mask), np.append(self.starts, len(self.text)))
         return np.diff(counts)
 
     def starting(self, prefixes: Sequence[bytes]) -> np.ndarray:
@@ -151,7 +151,7 @@ class Lines:
             return mask
         for head in {p[0] for p in nonempty}:
             for k in np.flatnonzero(self._heads == head).tolist():
-                mask[k] = self.text.startswith(nonempty, self.begins[k], self.ends[k])
+                mask[k] = self.text.startswith(nonempty, self.starts[k], self.ends[k])
         return mask
 
     def join(self, mask: np.ndarray, glue: bytes) -> bytes:
@@ -166,8 +166,8 @@ class Lines:
         """Returns the fields between tabs of the lines in ``mask``."""
         closing = np.flatnonzero((self.buffer == 9) | (self.buffer == 10))
         ends = np.append(closing, len(self.text))
-        begins = np.concatenate([[0], closing + 1])
-        return _marked(begins, ends, np.repeat(mask, self.count(self.buffer == 9) + 1))
+        starts = np.concatenate([[0], closing + 1])
+        return _marked(starts, ends, np.repeat(mask, self.count(self.buffer == 9) + 1))
 
     def bad(self, k: int, expected: str, actual: str) -> None:
         """Raise what is wrong with line k, from 0, or count it where bad lines are skipped."""
@@ -199,7 +199,7 @@ class Lines:
     def too_long(self, token: np.ndarray, separator: bytes) -> np.ndarray:
         """Token lines with a field beyond the limit."""
         mask = np.zeros(len(self), bool)
-        for k in np.flatnonzero(token & (self.ends - self.begins > MAX_TOKEN_BYTES)).tolist():
+        for k in np.flatnonzero(token & (self.ends - self.starts > MAX_TOKEN_BYTES)).tolist():
             fields = self.line(k).split(separator if separator == b"\t" else None)
             longest = max(map(len, fields))
             if longest > MAX_TOKEN_BYTES:
@@ -285,7 +285,7 @@ class Lines:
 class ByteSpans(NamedTuple):
     """Stretches of a text, in its order."""
 
-    begins: np.ndarray
+    starts: np.ndarray
     ends: np.ndarray
 
 
@@ -297,8 +297,8 @@ class _LineWords(NamedTuple):
     spans: ByteSpans
 
 
-def _marked(begins: np.ndarray, ends: np.ndarray, mask: np.ndarray) -> ByteSpans:
-    return ByteSpans(begins, ends) if mask.all() else ByteSpans(begins[mask], ends[mask])
+def _marked(starts: np.ndarray, ends: np.ndarray, mask: np.ndarray) -> ByteSpans:
+    return ByteSpans(starts, ends) if mask.all() else ByteSpans(starts[mask], ends[mask])
 
 
 MARKS = ("-DOCSTART-", "###MEDLINE")
@@ -435,7 +435,7 @@ def _columns_in(
     mark = lines.starting([m.encode() for m in marks])
     words = lines.words()
     boundary = (words == 0) | mark
-    comment = lines.starting([b"# "]) | (lines.starting([b"#"]) & (lines.ends - lines.begins == 1))
+    comment = lines.starting([b"# "]) | (lines.starting([b"#"]) & (lines.ends - lines.starts == 1))
     content = ~boundary & ~broken
     tabbed = lines.starting([b"#\t"])  # as in GermEval's files; where there is more, no tokens
     if (content & ~comment & ~tabbed).any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, pairwise
 from numbers import Integral
 from operator import itemgetter
@@ -12,6 +13,7 @@ import numpy as np
 
 from hopefear.data.labels import class_name
 from hopefear.data.sequences import Column, Sentences
+from hopefear.data.token_examples import TokenExamples
 from hopefear.data.token_files import default_names
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import AttributeRows, flattened, place
@@ -19,16 +21,8 @@ from hopefear.features.attributes import AttributeRows, flattened, place
 AUTO, ATTRIBUTES = "auto", "attributes"
 
 
-class Tokens(NamedTuple):
-    """Sequences as feature maps read them."""
-
-    starts: np.ndarray  # int64[sequences + 1]
-    content: Sentences | AttributeRows
-    source: str = "memory"
-
-
 class TokenInput(NamedTuple):
-    """How to read tokens: as rows of named columns or, without columns, as sets of attributes.
+    """Reader of tokens: as rows of named columns or, without columns, as sets of attributes.
 
     A token with columns is a string (one column), a list or tuple of as many strings as there are
     columns, or a dict that has them as keys. Without columns it is what CRFsuite's users write, as
@@ -92,16 +86,16 @@ class TokenInput(NamedTuple):
             "say columns=('word', 'pos') or whatever they are"
         )
 
-    def read(self, X: Any) -> Tokens:
+    def read(self, X: Any) -> TokenExamples:
         """Sequences of tokens; what does not fit is refused with the numbers of X[i][j]."""
         if not self.columns:
             rows = AttributeRows.of(X)
-            return Tokens(rows.starts, rows)
+            return TokenExamples(rows)
         starts, tokens = flattened(X, "tokens")
         columns = {}
         for name, texts in zip(self.columns, self._split(starts, tokens), strict=True):
             columns[name] = _text_column(texts, f"the column {name!r}", starts)
-        return Tokens(starts, Sentences(starts, columns))
+        return TokenExamples(Sentences(starts, columns))
 
     def _split(self, starts: np.ndarray, tokens: list[Any]) -> list[list[Any]]:
         """The columns of all tokens, without a step of Python for a token."""
@@ -166,6 +160,35 @@ def read_labels(y: Any, starts: np.ndarray) -> tuple[Column, list[Any]]:
         return column, [str(label) for label in column.strings]
     column = Column.of(flat)
     return Column([class_name(label) for label in column.strings], column.ids), list(column.strings)
+
+
+def with_labels(examples: TokenExamples, y: Any) -> TokenExamples:
+    """Returns sequences with these labels, which are as for :func:`read_labels`."""
+    return replace(examples, gold=read_labels(y, examples.starts)[0])
+
+
+def weighted(examples: TokenExamples, sample_weight: Any) -> TokenExamples:
+    """Returns sequences with these weights, without those of weight 0.
+
+    >>> examples = TokenInput(("word",)).read([["a"], ["b"]])
+    >>> weighted(examples, [0, 2]).texts()
+    ['b']
+    """
+    if sample_weight is None:
+        return examples
+    weights = np.asarray(sample_weight, np.float64)
+    if weights.shape != (len(examples),):
+        raise HopefearError(
+            f"{len(examples)} sequences need as many weights, not an array of {weights.shape}"
+        )
+    sound = (weights >= 0.0) & np.isfinite(weights)
+    if not sound.all():
+        i = int(np.argmin(sound))
+        raise HopefearError(f"sample_weight[{i}] is {weights[i]}, not a finite number from 0 on")
+    if not weights.any():
+        raise HopefearError("every sample weight is zero; there is nothing to learn from")
+    examples = replace(examples, weights=weights)
+    return examples if weights.all() else examples.take(np.flatnonzero(weights))
 
 
 def read_allowed(allowed: Any, starts: np.ndarray, label_of: Mapping[Any, str]) -> list[Any]:

@@ -237,7 +237,7 @@ class Tokenizer:
             yield at, text, self.sentences(text)
 
     def _sure(self, text: str, searched: int) -> int:
-        """Returns where a text can be cut, whatever the next characters are; 0 where it cannot.
+        """Returns where a text can be cut before its next characters are known; 0 where it cannot.
 
         Parameters
         ----------

@@ -140,10 +140,10 @@ def iter_vowpal(
         if features is None:
             entries = [(columns.setdefault(f, len(columns)), v) for f, v in line.features.items()]
         else:
-            places = features.find(line.features).tolist()
-            pairs = zip(places, line.features.values(), strict=True)
+            columns_of_line = features.find(line.features).tolist()
+            pairs = zip(columns_of_line, line.features.values(), strict=True)
             entries = [(column, value) for column, value in pairs if column >= 0]
-            report.unknown_features += len(places) - len(entries)
+            report.unknown_features += len(columns_of_line) - len(entries)
         report.unknown_labels += code < 0
         report.rows += 1
         count += 1

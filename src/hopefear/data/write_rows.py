@@ -49,27 +49,29 @@ class RowWriter:
     def with_fields(self, fields: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         """Gives objects with these fields: of a file of objects its own, with fields more."""
         if self.file.format != "json":
-            yield from (json.dumps(each, ensure_ascii=False) + "\n" for each in fields)
+            yield from (
+                json.dumps(fields_of_row, ensure_ascii=False) + "\n" for fields_of_row in fields
+            )
             return
-        for row, more in zip(self._take(len(fields)), fields, strict=True):
-            given = json.loads(row)
+        for row, added in zip(self._take(len(fields)), fields, strict=True):
+            existing = json.loads(row)
             if self._names is None:
-                self._names = list(given)
-            own = {self._free(name): value for name, value in more.items()}
-            yield json.dumps(given | own, ensure_ascii=False) + "\n"
+                self._names = list(existing)
+            renamed = {self._free(name): value for name, value in added.items()}
+            yield json.dumps(existing | renamed, ensure_ascii=False) + "\n"
 
     def _take(self, n: int) -> list[str]:
         if len(self.rows) < n:
             raise HopefearError(f"{self.file.path}: its rows cannot be told apart; mend bad lines")
-        taken = [row.decode() for row in self.rows[:n]]
+        lines = [row.decode() for row in self.rows[:n]]
         del self.rows[:n]
-        return taken
+        return lines
 
     def _free(self, name: str) -> str:
         return f"predicted_{name}" if name in (self._names or ()) else name
 
     def _line(self, row: str, cells: Sequence[object]) -> str:
-        whole, buffer = row.rstrip("\r\n"), io.StringIO()
+        content, buffer = row.rstrip("\r\n"), io.StringIO()
         between = self.file.delimiter
         csv.writer(buffer, delimiter=between, lineterminator="").writerow(cells)
-        return f"{whole}{between}{buffer.getvalue()}{row[len(whole) :] or chr(10)}"
+        return f"{content}{between}{buffer.getvalue()}{row[len(content) :] or chr(10)}"

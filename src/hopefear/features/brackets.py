@@ -130,13 +130,13 @@ def scan_trees(text: np.ndarray, offsets: np.ndarray) -> Scanned:
 
 
 @kernel
-def _scan(text, offsets, starts, spans, nodes, codes, places):
+def _scan(text, offsets, starts, spans, nodes, codes, positions):
     size, tokens = 0, 0
     for t in range(len(offsets) - 1):
         code, position, n_nodes, words = _scan_tree(
             text, offsets[t], offsets[t + 1], size, tokens, spans, nodes
         )
-        codes[t], places[t] = code, position
+        codes[t], positions[t] = code, position
         if code == GOOD:
             size += n_nodes
             tokens += words
@@ -258,10 +258,10 @@ def words_of(trees: BracketTrees, t: int) -> list[str]:
 
 ROOTS = frozenset(("", "TOP", "S1", "ROOT"))
 PUNCTUATION = frozenset((",", ":", "``", "''", ".", "-NONE-"))
-SAME = {"PRT": "ADVP"}
+EQUIVALENT_LABELS = {"PRT": "ADVP"}
 
 # Columns of `evaluation_counts`.
-MATCHED, GOLD, TEST, WHOLE, CROSSING, UNCROSSED, FEW, TAGS, WORDS, VALID, ERRORS, EMPTY = range(12)
+MATCHED, GOLD, TEST, EXACT, CROSSING, UNCROSSED, FEW, TAGS, WORDS, VALID, ERRORS, EMPTY = range(12)
 
 
 class _SymbolRoles(NamedTuple):
@@ -370,10 +370,12 @@ def _roles(*parts: BracketTrees) -> list[_SymbolRoles]:
             name = part.symbols[s]
             if name in PUNCTUATION:
                 continue
-            roles.tags[s] = number_of.setdefault(SAME.get(name, name), len(number_of))
+            roles.tags[s] = number_of.setdefault(EQUIVALENT_LABELS.get(name, name), len(number_of))
             label = _bare(name)
             if label not in ROOTS and label not in PUNCTUATION:
-                roles.labels[s] = number_of.setdefault(SAME.get(label, label), len(number_of))
+                roles.labels[s] = number_of.setdefault(
+                    EQUIVALENT_LABELS.get(label, label), len(number_of)
+                )
         rows.append(roles)
     return rows
 
@@ -488,7 +490,7 @@ def _evaluate(gold, trees, of, gold_roles, tree_roles, our_words, their_words, w
         m = _brackets(gold, of[t], gold_roles, positions, width, gold_brackets)
         n = _brackets(trees, t, tree_roles, tree_positions, width, tree_brackets)
         row[MATCHED], row[GOLD], row[TEST] = _shared(gold_brackets, m, tree_brackets, n), m, n
-        row[WHOLE] = row[MATCHED] == m and m == n
+        row[EXACT] = row[MATCHED] == m and m == n
         row[CROSSING] = _crossing(gold_brackets, m, tree_brackets, n, width)
         row[UNCROSSED], row[FEW] = row[CROSSING] == 0, row[CROSSING] <= 2
         row[TAGS], row[WORDS], row[VALID] = tags, left, 1

@@ -174,10 +174,15 @@ class TokenIds:
         columns: tuple[str, ...],
         tables: Mapping[str, Sequence[str]],
         lower: bool,
-        seen: int,
+        n_frequent: int,
         templates: TemplateFeatures | None = None,
     ) -> None:
-        self.columns, self.tables, self.lower, self.seen = columns, dict(tables), lower, seen
+        self.columns, self.tables, self.lower, self.n_frequent = (
+            columns,
+            dict(tables),
+            lower,
+            n_frequent,
+        )
         self.sparse = templates
         sizes = {name: len(strings) + 1 for name, strings in tables.items()}
         sizes["template"] = 0 if templates is None else templates.size
@@ -205,7 +210,7 @@ class TokenIds:
     @cached_property
     def known_words(self) -> frozenset[str]:
         """Words of the training text, also capitalised where words are in lower case."""
-        words = self.tables["word"][: self.seen]
+        words = self.tables["word"][: self.n_frequent]
         if not self.lower:
             return frozenset(words)
         return frozenset(form for word in words for form in (word, word.title(), word.upper()))
@@ -275,7 +280,7 @@ class TokenIds:
             "kind": self.kind,
             "columns": list(self.columns),
             "lower": self.lower,
-            "seen": self.seen,
+            "seen": self.n_frequent,
             "named": True,
             "sparse": None if self.sparse is None else self.sparse.to_header(),
         }
@@ -314,13 +319,13 @@ class TokenIds:
             tables[name] = [strings.get(k) for k in range(strings.size)]
             if len(set(tables[name])) < strings.size:
                 raise ModelError(f"feature map: something is twice in the table of {name!r:.60}")
-        seen = whole_number(header, "seen", 0, min(MAX_COLUMNS, len(tables["word"])))
+        n_frequent = whole_number(header, "seen", 0, min(MAX_COLUMNS, len(tables["word"])))
         templates = None
         if header.get("sparse") is not None:
             templates = TemplateFeatures.from_parts(header["sparse"], within)
         elif within:
             raise ModelError("feature map: templates that the header does not name")
-        return cls(tuple(columns), tables, lower, seen, templates)
+        return cls(tuple(columns), tables, lower, n_frequent, templates)
 
 
 def usual_columns(columns: Mapping[str, Any]) -> tuple[str, ...]:

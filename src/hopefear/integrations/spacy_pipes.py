@@ -137,7 +137,7 @@ class TaggerPipe(ModelPipe):
             spans = zip(parts, self.estimator.predict_spans(tokens), strict=True)
             doc.set_ents(
                 [
-                    Span(doc, part.start + span.first, part.start + span.after, span.kind)
+                    Span(doc, part.start + span.start, part.start + span.end, span.label)
                     for part, found in spans
                     for span in found
                 ]

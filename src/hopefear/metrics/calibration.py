@@ -159,7 +159,7 @@ def _highest(
 
 
 def temperature_of(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
-    """What scores are divided by so that answers are as probable as they are often right.
+    """Returns the temperature at which answers are right as often as they are probable.
 
     ``mean of max_c p_c(t) = share of right answers``, of examples that were not learned from. Of a
     few hundred, likelihood tells the temperature half as exactly: single mistakes decide it. As if

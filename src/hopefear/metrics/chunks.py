@@ -150,7 +150,7 @@ class Chunked(NamedTuple):
 
     kinds: list[str]
     taggings: list[Chunking]
-    same: NDArray[np.intp]  # label code -> code shared by labels with the same tag and type
+    label_groups: NDArray[np.intp]  # label code -> code shared by labels with the same tag and type
     sentence: NDArray[np.int64]  # sentence of each place
 
 

@@ -13,11 +13,11 @@ from hopefear.errors import HopefearError
 from hopefear.features.brackets import (
     CROSSING,
     ERRORS,
+    EXACT,
     FEW,
     TAGS,
     UNCROSSED,
     VALID,
-    WHOLE,
     WORDS,
     BracketTrees,
     bracket_counts,
@@ -119,7 +119,7 @@ class Evalb(Parseval):
         valid = columns[VALID]
         return super().scores(sums) | plain(
             {
-                "exact": percent(columns[WHOLE], valid),
+                "exact": percent(columns[EXACT], valid),
                 "crossing": percent(columns[CROSSING], valid) / 100.0,
                 "no_crossing": percent(columns[UNCROSSED], valid),
                 "two_or_less_crossing": percent(columns[FEW], valid),

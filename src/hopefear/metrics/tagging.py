@@ -18,7 +18,7 @@ from hopefear.metrics.base import Metric, Scores, percent, plain
 from hopefear.metrics.chunks import agreements, chunked, coded, spans
 from hopefear.metrics.classification import Accuracy
 
-CORRECT, FOUND, GOLD, RIGHT, TOKENS, WHOLE, SENTENCES = range(7)
+CORRECT, PREDICTED, GOLD, RIGHT, TOKENS, CORRECT_SENTENCES, SENTENCES = range(7)
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class Tagging(Metric):
     main: ClassVar[str] = "f1"
     reads: ClassVar[Mapping[str, tuple[int, ...]]] = {
         "accuracy": (RIGHT, TOKENS),
-        "precision": (CORRECT, FOUND),
+        "precision": (CORRECT, PREDICTED),
         "recall": (CORRECT, GOLD),
-        "f1": (CORRECT, FOUND, GOLD),
-        "sentence_accuracy": (WHOLE, SENTENCES),
+        "f1": (CORRECT, PREDICTED, GOLD),
+        "sentence_accuracy": (CORRECT_SENTENCES, SENTENCES),
     }
 
     reading: str = "conlleval"
@@ -86,14 +86,14 @@ class Tagging(Metric):
 
     def scores(self, sums: ArrayLike) -> Scores:
         columns = np.moveaxis(np.asarray(sums), -1, 0)
-        precision, recall, f1 = _prf(columns[CORRECT], columns[FOUND], columns[GOLD])
+        precision, recall, f1 = _prf(columns[CORRECT], columns[PREDICTED], columns[GOLD])
         return plain(
             {
                 "accuracy": percent(columns[RIGHT], columns[TOKENS]),
                 "precision": precision,
                 "recall": recall,
                 "f1": f1,
-                "sentence_accuracy": percent(columns[WHOLE], columns[SENTENCES]),
+                "sentence_accuracy": percent(columns[CORRECT_SENTENCES], columns[SENTENCES]),
                 "tokens": columns[TOKENS],
             }
         )
@@ -129,7 +129,7 @@ class ChunkScores:
         """Scores by their usual names, with their signature."""
         sums = self.statistics.sum(axis=0)
         names = ("correct", "found", "gold")
-        counts = dict(zip(names, sums[[CORRECT, FOUND, GOLD]].tolist(), strict=True))
+        counts = dict(zip(names, sums[[CORRECT, PREDICTED, GOLD]].tolist(), strict=True))
         return self.metric.scores(sums) | counts | {"signature": self.metric.signature}
 
     def per_type(self) -> dict[str, Scores]:
@@ -242,16 +242,16 @@ def _counted(metric: Any, reference: Any, output: Any, starts: Any, labels: Any)
     kinds = np.zeros((k, 3), np.int64)
     for column, where, kind in (
         (CORRECT, ends, gold.kinds),
-        (FOUND, np.flatnonzero(predicted.starts), predicted.kinds),
+        (PREDICTED, np.flatnonzero(predicted.starts), predicted.kinds),
         (GOLD, np.flatnonzero(gold.starts), gold.kinds),
     ):
         rows[:, column] = np.bincount(chunks.sentence[where], minlength=n)
         kinds[:, column] = np.bincount(kind[where], minlength=k)
-    right = chunks.same[data.codes[0]] == chunks.same[data.codes[1]]
+    right = chunks.label_groups[data.codes[0]] == chunks.label_groups[data.codes[1]]
     rows[:, RIGHT] = np.diff(np.concatenate([[0], np.cumsum(right)])[data.starts])
     rows[:, TOKENS] = np.diff(data.starts)
     rows[:, SENTENCES] = rows[:, TOKENS] > 0
-    rows[:, WHOLE] = (rows[:, RIGHT] == rows[:, TOKENS]) & (rows[:, TOKENS] > 0)
+    rows[:, CORRECT_SENTENCES] = (rows[:, RIGHT] == rows[:, TOKENS]) & (rows[:, TOKENS] > 0)
     return rows, chunks.kinds, kinds
 
 

@@ -276,7 +276,7 @@ def nbest_html(rivals: Sequence[Rival]) -> str:
     return f'<ol class="hf-nbest">{"".join(rows)}</ol>'
 
 
-def reason_html(reason: Any, shown: int = _N_FEATURES) -> str:
+def reason_html(reason: Any, n_shown: int = _N_FEATURES) -> str:
     """Returns the reasons of an answer: the contribution of each feature, as bars to both sides.
 
     ``reason`` has ``label``, ``runner_up``, ``gap`` and ``contributions``.
@@ -285,9 +285,9 @@ def reason_html(reason: Any, shown: int = _N_FEATURES) -> str:
     rows = [
         f'<li class="{"for" if gain > 0 else "against"}" style="--p:{100 * abs(gain) / top:.0f}%">'
         f"<b>{gain:+.3f}</b><span>{escape(name)}</span></li>"
-        for name, gain in reason.contributions[:shown]
+        for name, gain in reason.contributions[:n_shown]
     ]
-    n_hidden = len(reason.contributions) - shown
+    n_hidden = len(reason.contributions) - n_shown
     remainder = f"<p><small>… and {n_hidden:,} more features.</small></p>" if n_hidden > 0 else ""
     return (
         f"<p>{escape(reason.label)}, not {escape(reason.runner_up)}, by {reason.gap:.3f}:</p>"

@@ -53,7 +53,11 @@ def document() -> dict[str, Any]:
             "text",
             words="start and end are characters of the text; heads are counted from 1, 0 is none",
         ),
-        "Span": _object({**place, "label": _TEXT, "first": _WHOLE, "after": _WHOLE}, "label"),
+        "Span": _object(
+            {**place, "label": _TEXT, "probability": _NUMBER},
+            "label",
+            words="start and end are characters of the text; tokens, from 0, of given tokens",
+        ),
         "Output": _object(
             {
                 "sentences": _list(_object({**place, **marks})),

@@ -28,12 +28,17 @@ class Question(NamedTuple):
         Classes: least probability of a label; below it the answer is ``unknown_label``.
     unknown_label : str
         Classes: what is answered there.
+    constrained, allowed, scheme
+        Tags: as for ``Tagger.predict``.
     """
 
     n: int | None = None
     proba: bool = False
     unknown: float | None = None
     unknown_label: Any = "unknown"
+    constrained: Any = True
+    allowed: Any = None
+    scheme: str | None = None
 
 
 class Record(Protocol):

@@ -240,6 +240,8 @@ class ModelEstimator(Estimator, Generic[M]):
             fraction, seed = options["validation_fraction"], options["random_state"]
             prepared, dev = prepared.split(fraction, seed)
         run = replace(run, on_event=[*run.on_event, *self._listeners()])
+        if run.start is None:
+            run = replace(run, start=self._start(prepared))
         trained = learn(prepared, options, dev, run)
         if config := self._config():
             about = {**trained.model.about, "config": config}
@@ -248,13 +250,17 @@ class ModelEstimator(Estimator, Generic[M]):
         self._model = trained.model
         return trained
 
+    def _start(self, prepared: Prepared) -> np.ndarray | None:
+        """Returns the weights that a batch learner starts from; zeros unless there are some."""
+        return None
+
     def _config(self) -> dict[str, Any]:
         """What the model says of parameters that are not the usual ones, as options spell them."""
         usual, told = signature(type(self)).parameters, dict[str, Any]()
         for name, value in super(Estimator, self).get_params(deep=False).items():
             if name in _UNTOLD or value is None or value == usual[name].default:
                 continue
-            if name in ("shuffle", "temperature"):
+            if name in ("shuffle", "temperature", "names"):
                 name, value = f"no_{name}", not value
             if isinstance(value, Mapping):
                 value = {class_name(key): float(number) for key, number in value.items()}

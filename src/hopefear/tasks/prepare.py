@@ -102,7 +102,7 @@ class Run:
 
     Parameters
     ----------
-    on_event, trace, checkpoints, resume, pieces, on_calibration, final, instrument
+    on_event, trace, checkpoints, resume, pieces, on_calibration, final, instrument, start
         As in :func:`hopefear.tasks.base.train`.
     watched : dataset, optional
         Data that is scored after every epoch where nothing is held out; it chooses nothing.
@@ -116,6 +116,7 @@ class Run:
     on_calibration: Callable[[], None] | None = None
     final: bool = False
     instrument: Instrument | None = None
+    start: np.ndarray | None = None
     watched: Any = None
 
 

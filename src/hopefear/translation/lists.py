@@ -46,7 +46,7 @@ def read(
     source: Path | None = None,
     derive: Sequence[str] = (),
     layout: Layout | None = None,
-    **more: Any,
+    **options: Any,
 ) -> CandidateLists:
     """Reads lists and compares their candidates with references.
 
@@ -80,8 +80,8 @@ def read(
                 f"source is for N-best lists of Moses, whose phrase pairs are positions in it; "
                 f"leave it out with {os.fspath(paths[0])}, whose lists are JSON"
             )
-        reading = {name: more[name] for name in ("on_error", "report") if name in more}
-        lists, file_references = json_lists(paths, layout, more.get("dedup", "first"), **reading)
+        reading = {name: options[name] for name in ("on_error", "report") if name in options}
+        lists, file_references = json_lists(paths, layout, options.get("dedup", "first"), **reading)
         return derived(
             counted(lists, _json_references(lists.source, file_references, refs), metric), derive
         )
@@ -91,9 +91,9 @@ def read(
             "give refs (--refs FILE)"
         )
     if derive:
-        more["texts"] = True
+        options["texts"] = True
     judge, phrases = tuning_metric(metric), source is not None
-    lists = read_moses(paths, refs, metric=judge, source=source, phrases=phrases, **more)
+    lists = read_moses(paths, refs, metric=judge, source=source, phrases=phrases, **options)
     return derived(lists, derive)
 
 

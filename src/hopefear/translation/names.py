@@ -117,10 +117,10 @@ def _character(match: re.Match[str]) -> str:
         return match[0]
 
 
-def places(layout: Layout) -> dict[str, slice]:
+def slices_by_name(layout: Layout) -> dict[str, slice]:
     """Returns the slice of the dense vector for each name.
 
-    >>> places((("LM0", 1), ("TM0", 2)))
+    >>> slices_by_name((("LM0", 1), ("TM0", 2)))
     {'LM0': slice(0, 1, None), 'TM0': slice(1, 3, None)}
     """
     slices, first = {}, 0

@@ -31,7 +31,7 @@ from hopefear.storage import atomic_file, untrusted, write_atomically
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.events import EventLog, plain
 from hopefear.translation.lists import read, tuning_metric
-from hopefear.translation.names import places
+from hopefear.translation.names import slices_by_name
 from hopefear.translation.task import CollapseError, score_of
 from hopefear.translation.tuners.problem import Event, Listener, tell
 from hopefear.translation.weights import Weights, changes
@@ -158,7 +158,7 @@ class _Rounds:
     metric: ListMetric
     reading: dict[str, Any]
     first: First
-    most: int
+    max_rounds: int
     patience: int
     tolerance: float
     on_event: Sequence[Listener]
@@ -254,7 +254,7 @@ class _Rounds:
             return "no new hypotheses"
         if 0 <= best <= number - self.patience:
             return f"no gain for {self.patience} round{'s' * (self.patience > 1)}"
-        return f"all {self.most} rounds done" if number >= self.most else None
+        return f"all {self.max_rounds} rounds done" if number >= self.max_rounds else None
 
     def result(self, reason: str) -> Iterated:
         best = self.best()
@@ -644,7 +644,7 @@ def completed(weights: Weights, before: Weights) -> Weights:
     )
     if old > 0.0 and new > 0.0:
         weights = weights.scaled(old / new)
-    where = places(before.layout)
+    where = slices_by_name(before.layout)
     return replace(
         weights,
         layout=(*weights.layout, *hidden),
@@ -672,5 +672,5 @@ def _length(weights: Weights) -> float:
 
 def _size(weights: Weights, names: Collection[str]) -> float:
     """Sum of the sizes of some dense weights."""
-    where = places(weights.layout)
+    where = slices_by_name(weights.layout)
     return float(sum(np.abs(weights.dense[where[name]]).sum() for name in names))

@@ -12,7 +12,7 @@ from hopefear.core.hashing import StringTable
 from hopefear.data.lists.candidates import CandidateLists, NamedEntries, packed
 from hopefear.data.lists.dataset import cheapest
 from hopefear.errors import HopefearError
-from hopefear.translation.names import places
+from hopefear.translation.names import slices_by_name
 from hopefear.translation.text_features import derived, needed
 from hopefear.translation.weights import Weights
 
@@ -86,7 +86,7 @@ def without_scores(weights: Weights, added: Mapping[str, Weights]) -> Weights:
 
     ``w·f + v (u·g) = w·f + (v u)·g``
     """
-    where = places(weights.layout)
+    where = slices_by_name(weights.layout)
     layout = tuple(entry for entry in weights.layout if entry[0] not in added)
     dense, sparse, phrases = (
         np.concatenate([np.zeros(0), *(weights.dense[where[name]] for name, _ in layout)]),

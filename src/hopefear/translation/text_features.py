@@ -142,7 +142,7 @@ def has_ngrams(lists: CandidateLists) -> bool:
 
 def _telling_grams(words: CandidateWords, candidates: int, orders: int) -> TellingGrams:
     """Returns the n-grams that distinguish the candidates of a list."""
-    max_entries, longest = words.most(orders), int(np.diff(words.starts).max(initial=1))
+    max_entries, longest = words.max_grams(orders), int(np.diff(words.starts).max(initial=1))
     position, having, low, high, gram, times = np.empty((6, max_entries), np.int32)
     tally = GramCounts(position, having, low, high, gram, times, np.empty(longest, np.int64))
     room = orders * int(words.ptr[-1])
@@ -279,13 +279,13 @@ class CandidateWords(NamedTuple):
     ends: np.ndarray  # int64[words]
     words: np.ndarray  # uint64[words], their hashes
 
-    def most(self, orders: int) -> int:
+    def max_grams(self, orders: int) -> int:
         """N-grams of the longest list, or a few more."""
         return orders * int(np.diff(self.ptr[self.starts]).max(initial=1))
 
     def grams(self, orders: int) -> GramTable:
         """Space for the n-grams of any of the lists."""
-        max_grams = self.most(orders)
+        max_grams = self.max_grams(orders)
         return GramTable(
             np.empty(1 << max(4, (2 * max_grams).bit_length()), np.int32),
             np.empty(max_grams, np.uint64),

@@ -14,7 +14,7 @@ from hopefear.core.arrays import frozen
 from hopefear.data.lists.candidates import Layout, dense_names
 from hopefear.errors import HopefearError
 from hopefear.translation.formats import read_parts, write_parts
-from hopefear.translation.names import WeightParts, check_parts, check_same, places, plain
+from hopefear.translation.names import WeightParts, check_parts, check_same, plain, slices_by_name
 
 if TYPE_CHECKING:
     from hopefear.translation.features import TuningFeatures
@@ -203,7 +203,7 @@ class Weights:
             Dense features that may be left out. Moses has one in every ``moses.ini`` that it
             never puts on lists.
         """
-        values = {name: self.dense[where] for name, where in places(self.layout).items()}
+        values = {name: self.dense[where] for name, where in slices_by_name(self.layout).items()}
         order = [name for name, _ in layout]
         names = [name for name in order if name in values]
         names += [name for name in values if name not in order and name not in drop]

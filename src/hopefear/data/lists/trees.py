@@ -174,7 +174,7 @@ def tree_block(
     names: FeatureNames,
     symbols: Symbols,
     recount: bool = False,
-    given: bool = False,
+    has_costs: bool = False,
 ) -> CandidateLists | None:
     """Builds a block of lists of trees; None where no list is good.
 
@@ -203,9 +203,9 @@ def tree_block(
         for i in sorted(parsed.errors):
             source.refuse(parsed.errors[i])
         good = [raw for i, raw in enumerate(raws) if i not in parsed.errors]
-        return tree_block(source, good, names, symbols, recount, given)
+        return tree_block(source, good, names, symbols, recount, has_costs)
     common = common_arrays(source, raws, names)
-    counts = None if given else _counts(raws, parsed, recount)
+    counts = None if has_costs else _counts(raws, parsed, recount)
     return CandidateLists(
         **common,
         trees=parsed.trees,
@@ -244,9 +244,9 @@ class _ParsedTrees:
         error = self.source.error(raw.line_of(c), f"{expected} in {where}{behind}", actual)
         self.errors.setdefault(i, error)
 
-    def _compare_words(self, both: BracketTrees) -> None:
-        words = both.rows.words[both.rows.words >= 0]
-        sizes = both.rows.ends[both.rows.starts[:-1]].astype(np.int64)
+    def _compare_words(self, parsed: BracketTrees) -> None:
+        words = parsed.rows.words[parsed.rows.words >= 0]
+        sizes = parsed.rows.ends[parsed.rows.starts[:-1]].astype(np.int64)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         expected_words = self._sentences(words, offsets)
         word_starts = np.concatenate([[0], np.cumsum([len(part) for part in expected_words])])

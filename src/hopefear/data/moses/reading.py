@@ -159,7 +159,7 @@ class _ListBuilder:
 
     Parameters
     ----------
-    plan : _Plan
+    plan : _Settings
         What is kept of candidates, and what is counted.
     layout : MosesLayout
         The dense features.

@@ -48,10 +48,10 @@ class AttributeIndices(NamedTuple):
 
 
 class NumberedAttributes(NamedTuple):
-    """Attributes of the tokens, numbered in one epoch over them."""
+    """Attributes of the tokens, numbered in one scan."""
 
     keys: np.ndarray  # uint64, by number
-    born: FirstOccurrences
+    occurrences: FirstOccurrences
     fired: np.ndarray  # int64[templates], occurrences
     rows: AttributeIndices
 
@@ -80,7 +80,11 @@ class AttributeTable:
         rows = _room_for(bound, program)
         with np.errstate(over="ignore"):
             used = look_up(
-                plan, new_work(plan.most), self._slots, 64 - self.bits if self.bits else 0, *rows
+                plan,
+                new_work(plan.max_keys),
+                self._slots,
+                64 - self.bits if self.bits else 0,
+                *rows,
             )
         return _cut(rows, used)
 
@@ -104,10 +108,12 @@ def number(bound: Bound, program: Program, keep_names: bool) -> NumberedAttribut
     """Returns the attributes of a program, numbered by first occurrence."""
     growing = GrowingAttributes(len(program.seeds), keep_names)
     if program.edges and not program.templates:
-        return NumberedAttributes(np.zeros(0, np.uint64), growing.born, growing.fired, no_rows())
+        return NumberedAttributes(
+            np.zeros(0, np.uint64), growing.occurrences, growing.fired, no_rows()
+        )
     with stage(f"features of {bound.ids.shape[1]:,} tokens"):
         rows = growing.encode(bound, program)
-    return NumberedAttributes(growing.table()[0], growing.born, growing.fired, rows)
+    return NumberedAttributes(growing.table()[0], growing.occurrences, growing.fired, rows)
 
 
 class GrowingAttributes:
@@ -118,30 +124,30 @@ class GrowingAttributes:
     n_templates : int
         Templates of the program.
     keep_names : bool
-        Keep where attributes were born.
+        Keep the first occurrence of each attribute.
     """
 
     def __init__(self, n_templates: int, keep_names: bool) -> None:
         self.used = 0
         self.fired = np.zeros(n_templates, np.int64)  # occurrences
         self._keep_names = keep_names
-        self._born = _born(0)
+        self._occurrences = _occurrences(0)
         self._slots = np.zeros(0, np.uint64)
 
     @property
-    def born(self) -> FirstOccurrences:
-        return FirstOccurrences(*(a[: self.used] for a in self._born))
+    def occurrences(self) -> FirstOccurrences:
+        return FirstOccurrences(*(a[: self.used] for a in self._occurrences))
 
     def encode(self, bound: Bound, program: Program) -> AttributeIndices:
         """Numbers the attributes of a text, new ones behind those that are known."""
         plan = bound.plan(program)
-        rows, work = _room_for(bound, program), new_work(plan.most)
+        rows, work = _room_for(bound, program), new_work(plan.max_keys)
         work.state[USED] = self.used
         if not len(self._slots):
-            self._slots = _slots_for(_FIRST_ROOM + 4 * plan.most)
+            self._slots = _slots_for(_FIRST_ROOM + 4 * plan.max_keys)
             self._make_room()
         with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
-            while not number_keys(plan, work, self._slots, self._born, self.fired, *rows):
+            while not number_keys(plan, work, self._slots, self._occurrences, self.fired, *rows):
                 larger = np.zeros(2 * len(self._slots), np.uint64)
                 move_slots(self._slots, larger)
                 self._slots = larger
@@ -157,7 +163,9 @@ class GrowingAttributes:
 
     def _make_room(self) -> None:
         if self._keep_names:
-            self._born = FirstOccurrences(*(_longer(a, len(self._slots) // 2) for a in self._born))
+            self._occurrences = FirstOccurrences(
+                *(_longer(a, len(self._slots) // 2) for a in self._occurrences)
+            )
 
 
 def cut_off(attributes: NumberedAttributes, min_count: int) -> NumberedAttributes:
@@ -167,13 +175,13 @@ def cut_off(attributes: NumberedAttributes, min_count: int) -> NumberedAttribute
     keep = np.bincount(attributes.rows.indices, minlength=len(attributes.keys)) >= min_count
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     used = renumber(new, *attributes.rows)
-    born = (
-        FirstOccurrences(*(a[keep] for a in attributes.born))
-        if len(attributes.born.token)
-        else attributes.born
+    occurrences = (
+        FirstOccurrences(*(a[keep] for a in attributes.occurrences))
+        if len(attributes.occurrences.token)
+        else attributes.occurrences
     )
     return attributes._replace(
-        keys=attributes.keys[keep], born=born, rows=_cut(attributes.rows, used)
+        keys=attributes.keys[keep], occurrences=occurrences, rows=_cut(attributes.rows, used)
     )
 
 
@@ -213,7 +221,7 @@ def _slots_for(entries: int) -> np.ndarray:
     return np.zeros(2 << max(4, (4 * entries // 3).bit_length()), np.uint64)
 
 
-def _born(room: int) -> FirstOccurrences:
+def _occurrences(room: int) -> FirstOccurrences:
     return FirstOccurrences(
         np.zeros(room, np.int64), np.zeros(room, np.uint16), np.zeros(room, np.int32)
     )
@@ -282,15 +290,17 @@ class Recorder:
             if source.lexicon:
                 self._new[self._base[row] : self._base[row + 1]] = np.arange(sizes[row])
 
-    def names(self, program: Program, plan: KeyPlan, born: FirstOccurrences) -> AttributeNames:
+    def names(
+        self, program: Program, plan: KeyPlan, occurrences: FirstOccurrences
+    ) -> AttributeNames:
         """Returns names of attributes that were first met at these places, in rising order."""
-        sizes, n = part_sizes(program), len(born.template)
+        sizes, n = part_sizes(program), len(occurrences.template)
         offsets = np.empty(n + 1, np.int64)
-        _add_up(born.template, sizes, offsets)
+        _add_up(occurrences.template, sizes, offsets)
         parts = np.empty(int(offsets[-1]), np.int32)
         _record(
             plan,
-            born,
+            occurrences,
             program.several,
             offsets,
             parts,
@@ -299,7 +309,7 @@ class Recorder:
             self._old,
             self._used,
         )
-        return AttributeNames(born.template, parts, offsets)
+        return AttributeNames(occurrences.template, parts, offsets)
 
     @property
     def vocabularies(self) -> dict[str, Strings]:
@@ -379,10 +389,10 @@ def _add_up(template, sizes, offsets):
 
 
 @kernel(refcount=False)
-def _record(plan, born, several, offsets, parts, base, new, old, used):
+def _record(plan, occurrences, several, offsets, parts, base, new, old, used):
     sentence = 0
-    for i in range(len(born.token)):
-        k, t, position = born.token[i], np.int64(born.template[i]), offsets[i]
+    for i in range(len(occurrences.token)):
+        k, t, position = occurrences.token[i], np.int64(occurrences.template[i]), offsets[i]
         while k >= plan.starts[sentence + 1]:
             sentence += 1
         begin, end = plan.starts[sentence], plan.starts[sentence + 1]
@@ -404,7 +414,7 @@ def _record(plan, born, several, offsets, parts, base, new, old, used):
             parts[position] = code
             position += 1
         if several[t]:
-            parts[position] = born.which[i]
+            parts[position] = occurrences.value_index[i]
 
 
 @kernel

@@ -63,7 +63,7 @@ class KeyPlan(NamedTuple):
     depth: int
     padding: bool
     edges: bool  # fires on edges, of which the first token of a sentence has none
-    most: int  # keys of one token, at most
+    max_keys: int  # keys of one token, at most
 
 
 class Work(NamedTuple):
@@ -71,7 +71,7 @@ class Work(NamedTuple):
 
     keys: np.ndarray  # uint64[BLOCK + most]
     template: np.ndarray  # int64
-    which: np.ndarray  # int64, which value of the last term
+    value_index: np.ndarray  # int64, which value of the last term
     amount: np.ndarray  # float32
     bound: np.ndarray  # int64[BLOCK + 1], keys before each token of the block
     state: np.ndarray  # int64[4]
@@ -82,7 +82,7 @@ class FirstOccurrences(NamedTuple):
 
     token: np.ndarray  # int64
     template: np.ndarray  # uint16
-    which: np.ndarray  # int32
+    value_index: np.ndarray  # int32
 
 
 def new_work(max_keys: int) -> Work:
@@ -170,7 +170,7 @@ def _keys_at(plan, work, n, k, begin, end):
         n_keys, value = keys_of_template(plan, t, k, begin, end, work.keys, n)
         for p in range(n, n_keys):
             work.template[p] = t
-            work.which[p] = p - n
+            work.value_index[p] = p - n
             work.amount[p] = value
         n = n_keys
     return n
@@ -180,7 +180,7 @@ def _keys_at(plan, work, n, k, begin, end):
 def _fill_block(plan, work, slots, sentence, k):
     """Fills a block with keys of tokens from ``k`` on; returns count, sentence and next token."""
     n, size, tokens = 0, 0, plan.ids.shape[1]
-    while k < tokens and n + plan.most <= len(work.keys) and size < BLOCK:
+    while k < tokens and n + plan.max_keys <= len(work.keys) and size < BLOCK:
         while k >= plan.starts[sentence + 1]:
             sentence += 1
         n_keys = _keys_at(plan, work, n, k, plan.starts[sentence], plan.starts[sentence + 1])
@@ -195,7 +195,7 @@ def _fill_block(plan, work, slots, sentence, k):
 
 
 @kernel(refcount=False)
-def number_keys(plan, work, slots, born, fired, indptr, indices, values):
+def number_keys(plan, work, slots, occurrences, fired, indptr, indices, values):
     """Numbers the attributes of all tokens by first occurrence; False if the table is too full.
 
     A slot holds a key, and in the next place its count and number: ``count << 32 | number``.
@@ -215,10 +215,10 @@ def number_keys(plan, work, slots, born, fired, indptr, indices, values):
                 if slots[slot] == 0:
                     slots[slot] = key
                     slots[slot + 1] = np.uint64(used)
-                    if len(born.token) > 0:
-                        born.token[used] = first + token
-                        born.template[used] = work.template[n]
-                        born.which[used] = work.which[n]
+                    if len(occurrences.token) > 0:
+                        occurrences.token[used] = first + token
+                        occurrences.template[used] = work.template[n]
+                        occurrences.value_index[used] = work.value_index[n]
                     used += 1
                 slots[slot + 1] += np.uint64(1 << 32)
                 fired[work.template[n]] += 1

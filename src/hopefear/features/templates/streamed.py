@@ -223,12 +223,12 @@ class _Part:
             self._n_named += len(first)
             new = new[first]
             self._first.append(new)
-        born = FirstOccurrences(*(a[new] for a in self.growing.born))
-        ptr = _pointers(self.program, born.template)
+        occurrences = FirstOccurrences(*(a[new] for a in self.growing.occurrences))
+        ptr = _pointers(self.program, occurrences.template)
         parts = np.zeros(int(ptr[-1]), np.int32)
         nothing = np.zeros(1, np.int32), np.zeros(len(base), np.int64)
-        _record(plan, born, self.program.several, ptr, parts, base, numbers, *nothing)
-        self._template.append(born.template)
+        _record(plan, occurrences, self.program.several, ptr, parts, base, numbers, *nothing)
+        self._template.append(occurrences.template)
         self._parts.append(parts)
 
     def first(self) -> np.ndarray:

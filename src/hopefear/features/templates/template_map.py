@@ -383,9 +383,9 @@ class TemplateFeatures:
                     order = np.argsort(columns[first])
                     named = columns[first][order]
                     attributes = attributes._replace(
-                        born=FirstOccurrences(*(a[first] for a in attributes.born))
+                        occurrences=FirstOccurrences(*(a[first] for a in attributes.occurrences))
                     )
-            called = recorder.names(program, bound.plan(program), attributes.born)
+            called = recorder.names(program, bound.plan(program), attributes.occurrences)
             names.append(called if order is None else called.take(order))
             tables.append(AttributeTable(attributes.keys, bits or 0))
             rows.append(attributes.rows)

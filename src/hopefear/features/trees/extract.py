@@ -54,8 +54,8 @@ class Extractor:
     def __init__(self, trees: BracketTrees, families: TreeFamilies) -> None:
         trees = trees.compact()  # facts of symbols are worked out for this block only
         self.rows = BracketRows(*map(frozen, trees.rows))
-        self.facts: SymbolFacts
-        self.facts, self.strings = symbol_facts(trees.symbols, families.lower)
+        self.properties: SymbolFacts
+        self.properties, self.strings = symbol_facts(trees.symbols, families.lower)
         nodes = np.diff(self.rows.starts)
         self.scratch: TreeScratch = new_scratch(int(nodes.max(initial=1)))
         numbers = {kind: i for i, kind in enumerate(KINDS)}
@@ -74,7 +74,7 @@ class Extractor:
                 self.rows,
                 first,
                 last,
-                self.facts,
+                self.properties,
                 self.scratch,
                 self.tape,
                 state,
@@ -122,15 +122,15 @@ def tree_keys(trees: BracketTrees, families: TreeFamilies) -> Keyed:
 
 
 @kernel
-def spell(rows, t, facts, scratch, tape):
+def spell(rows, t, properties, scratch, tape):
     """Write the features of tree t on the tape."""
     tape.used[:] = 0
-    prepare(rows, t, facts.bits, facts.lower, scratch)
+    prepare(rows, t, properties.bits, properties.lower, scratch)
     tree = view(rows, t, scratch)
-    find_heads(tree, facts.heads)
+    find_heads(tree, properties.heads)
     rules(tree, tape)
     child_ngrams(tree, tape)
-    frames(tree, tape, facts.hashes)
+    frames(tree, tape, properties.hashes)
     words(tree, tape)
     head_trees(tree, tape)
     leaf_ngrams(tree, tape)
@@ -138,7 +138,7 @@ def spell(rows, t, facts, scratch, tape):
     double_heads(tree, tape)
     spans(tree, tape)
     weights(tree, tape)
-    conjuncts(tree, tape, facts.heads.joins)
+    conjuncts(tree, tape, properties.heads.joins)
 
 
 @helper(inline=True)
@@ -151,15 +151,15 @@ def key_at(tape, hashes, f):
 
 
 @kernel
-def write_keys(rows, first, last, facts, scratch, tape, state, indptr, keys, values):
+def write_keys(rows, first, last, properties, scratch, tape, state, indptr, keys, values):
     """Keys of the trees from ``state`` on, before last; False where tape or keys are too short.
 
     Called again with more room, it resumes where it stopped.
     """
-    hashes = facts.hashes
+    hashes = properties.hashes
     while state[TREE] < last:
         t, n_written = state[TREE], state[WRITTEN]
-        spell(rows, t, facts, scratch, tape)
+        spell(rows, t, properties, scratch, tape)
         count = tape.used[COUNT]
         if tape.used[FULL] or n_written + count > len(keys):
             return False
@@ -202,7 +202,7 @@ def tree_names(trees: BracketTrees, families: TreeFamilies, wanted: np.ndarray) 
     with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
         while not write_names(
             extractor.rows,
-            extractor.facts,
+            extractor.properties,
             extractor.scratch,
             extractor.tape,
             state,
@@ -234,17 +234,17 @@ def _want(slots, keys):
 
 
 @kernel
-def write_names(rows, facts, scratch, tape, state, slots, keys, symbols, ends):
+def write_names(rows, properties, scratch, tape, state, slots, keys, symbols, ends):
     """Copy the first feature of each wanted key from the tape; False where the tape is too short.
 
     Called again with a longer tape, it resumes where it stopped.
     """
     while state[TREE] < len(rows.starts) - 1 and state[N_FOUND] < len(keys):
-        spell(rows, state[TREE], facts, scratch, tape)
+        spell(rows, state[TREE], properties, scratch, tape)
         if tape.used[FULL]:
             return False
         for f in range(tape.used[COUNT]):
-            key = key_at(tape, facts.hashes, f)
+            key = key_at(tape, properties.hashes, f)
             slot = pair_slot(slots, key, key)
             if slots[slot] == 0 or slots[slot + 1] == 0:
                 continue

@@ -174,8 +174,8 @@ def symbol_facts(symbols: Sequence[str], lower: bool) -> tuple[SymbolFacts, list
     packed = Strings.pack(["\0" + s for s in SPECIALS] + strings[len(SPECIALS) :])
     with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
         hashes = _hashes(packed.text, packed.offsets)
-    facts = SymbolFacts(hashes, np.array(bits, np.uint8), shown, head_rules(strings))
-    return facts, strings
+    properties = SymbolFacts(hashes, np.array(bits, np.uint8), shown, head_rules(strings))
+    return properties, strings
 
 
 @kernel

@@ -413,7 +413,7 @@ def _tests(
     seed: int,
     n_references: int,
 ) -> dict[str, Any]:
-    """Tests of two choices; their signature says the number of references, which rows do not."""
+    """Tests of two choices; their signature has the number of references, which rows lack."""
     test = dict(paired_tests(metric, first, second, name, samples, seed))
     signature = metric.signature_for(n_references)
     return test | {"signature": str(test["signature"]).replace(metric.signature, signature, 1)}

@@ -12,32 +12,37 @@ from sklearn.utils.validation import check_is_fitted
 from hopefear.data.frames import from_table
 from hopefear.data.labels import class_name
 from hopefear.data.schemes import Constraints
-from hopefear.data.sequences import Column, SequenceDataset
-from hopefear.data.token_input import TokenInput, read_allowed
+from hopefear.data.sequences import SequenceDataset
+from hopefear.data.token_examples import TokenExamples, of_text
+from hopefear.data.token_input import (
+    TokenInput,
+    read_allowed,
+    read_labels,
+    weighted,
+    with_labels,
+)
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import place
 from hopefear.metrics import Tagging as TaggingScores
-from hopefear.tasks import recipe
+from hopefear.tasks.answers import Question
 from hopefear.tasks.base import Explanation, NBestList, Predictions, begin, cut, objects
 from hopefear.tasks.estimator import (
     ModelEstimator,
     as_value_errors,
     for_streams,
     given_together,
-    held_out,
 )
-from hopefear.tasks.tag.input import (
-    Prepared,
+from hopefear.tasks.tag.answers import Span, TagAnswers, TagDecoder, TaggedSentence
+from hopefear.tasks.tag.model import SequenceModel, encoded
+from hopefear.tasks.tag.prepare import (
+    HeldOut,
+    Schemes,
     check_filled,
     check_known,
-    distinct_labels,
-    labelled,
-    picked,
-    prepared,
-    present,
+    encode_held_out,
+    prepare,
     same_features,
 )
-from hopefear.tasks.tag.model import SequenceModel, encoded
 from hopefear.tasks.tag.task import (
     DEFAULT_LEARNER,
     Tagging,
@@ -45,7 +50,6 @@ from hopefear.tasks.tag.task import (
     reading_of,
     scores,
 )
-from hopefear.tasks.tag.text import TaggedSentence, read_text
 from hopefear.training.loop import Event
 from hopefear.training.predictors import LinearPredictor
 
@@ -57,15 +61,6 @@ class Output(NamedTuple):
     probability: float  # under the whole model
     share: float  # of the probability of the n
     score: float
-
-
-class Span(NamedTuple):
-    """Tokens ``first .. after - 1`` of a sequence, and the probability that this span is there."""
-
-    first: int
-    after: int
-    kind: str
-    probability: float
 
 
 class SequencePredictor(ModelEstimator[SequenceModel]):
@@ -87,9 +82,13 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
     scheme_: str | None
 
     def predict(
-        self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
+        self,
+        X: Any,
+        constrained: bool | Constraints = True,
+        allowed: Any = None,
+        scheme: str | None = None,
     ) -> list[list[Any]]:
-        """The best labels of every sequence.
+        """Returns the best labels of every sequence.
 
         Parameters
         ----------
@@ -100,6 +99,8 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             :class:`~hopefear.data.schemes.Constraints` those of your own.
         allowed : list of lists, optional
             For every sequence, for every token: the labels it may have, or None for any.
+        scheme : str, optional
+            Spell spans in this scheme, rather than in the one that was learned (``convert``).
 
         Examples
         --------
@@ -109,25 +110,24 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         [['A', 'B']]
         """
         with as_value_errors():
-            data, how = self._question(X, constrained, allowed)
-            tags = self.model_.decoder(**how).predict(data.rows)
-        return Predictions(cut(self.classes_[tags].tolist(), data.rows.starts))
+            answers = self._answers(X, None, constrained, allowed, scheme)
+            return Predictions(cut(answers.values(), answers.starts))
 
     def predict_single(self, x: Any) -> list[Any]:
-        """The best labels of one sequence."""
+        """Returns the best labels of one sequence."""
         return self.predict([x])[0]
 
     def predict_nbest(
         self, X: Any, n: int = 5, constrained: bool | Constraints = True, allowed: Any = None
     ) -> list[list[Output]]:
-        """The n best label sequences of every sequence, best first; fewer where there are fewer.
+        """Returns the n best label sequences of every sequence; fewer where there are fewer.
 
         Parameters
         ----------
         X, constrained, allowed
             As for :meth:`predict`.
         n : int
-            How many.
+            How many, best first.
 
         Examples
         --------
@@ -137,44 +137,40 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         [['A'], ['B']]
         """
         with as_value_errors():
-            data, how = self._question(X, constrained, allowed)
-            lists = self.model_.decoder(**how).k_best(data.rows, n)
-        return [
-            NBestList(
-                Output(*one)
-                for one in zip(
-                    self.classes_[ranked.labels].tolist(),
-                    ranked.probabilities.tolist(),
-                    ranked.shares.tolist(),
-                    ranked.scores.tolist(),
+            answers = self._answers(X, n, constrained, allowed)
+            columns = answers.probabilities, answers.shares, answers.scores
+            outputs = [
+                Output(*output)
+                for output in zip(
+                    cut(answers.values(), answers.starts),
+                    *(column.tolist() for column in columns),
                     strict=True,
                 )
-            )
-            for ranked in lists
-        ]
+            ]
+            assert answers.counts is not None
+            return list(map(NBestList, cut(outputs, np.cumsum([0, *answers.counts]))))
 
     def predict_marginals(
         self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
     ) -> list[list[dict[Any, float]]]:
-        """For every token the probability of each label, summed over all label sequences.
+        """Returns for every token the probability of each label, over all label sequences.
 
         The most probable label of each token need not be the one of the best sequence.
         """
         with as_value_errors():
-            data, how = self._question(X, constrained, allowed)
-            table = self.model_.decoder(**how).probabilities(data.rows)
-        labels = self.classes_.tolist()
-        dicts = [dict(zip(labels, row, strict=True)) for row in table.tolist()]
-        return cut(dicts, data.rows.starts)
+            answers = self._answers(X, None, constrained, allowed)
+            labels = self.classes_.tolist()
+            dicts = [dict(zip(labels, row, strict=True)) for row in answers.marginals.tolist()]
+            return cut(dicts, answers.starts)
 
     def predict_marginals_single(self, x: Any) -> list[dict[Any, float]]:
-        """Label probabilities of one sequence."""
+        """Returns label probabilities of one sequence."""
         return self.predict_marginals([x])[0]
 
     def predict_spans(
         self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
     ) -> list[list[Span]]:
-        """The spans that the best labels of every sequence spell, with their probabilities.
+        """Returns the spans that the best labels of every sequence spell, with probabilities.
 
         Parameters
         ----------
@@ -189,22 +185,17 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         [(0, 2, 'P')]
         """
         with as_value_errors():
-            data, how = self._question(X, constrained, allowed)
-            tags = self.model_.decoder(**how).predict(data.rows)
-            del how["n_jobs"]
-            confidences = self.model_.span_probabilities(data, tags, **how)
-        starts = data.rows.starts
-        spans: list[list[Span]] = [[] for _ in range(len(data))]
-        for first, after, kind, probability in confidences:
-            i = int(np.searchsorted(starts, first, "right")) - 1
-            before = int(starts[i])
-            spans[i].append(Span(int(first) - before, int(after) - before, kind, probability))
-        return spans
+            answers = self._answers(X, None, constrained, allowed)
+            return [list(spans) for spans in answers.span_lists(proba=True)]
 
     def predict_text(
-        self, text: str, constrained: bool | Constraints = True, tokenizer: Any = None
+        self,
+        text: str,
+        constrained: bool | Constraints = True,
+        tokenizer: Any = None,
+        proba: bool = False,
     ) -> list[TaggedSentence]:
-        """The sentences of a text, with labels, and spans where labels make some.
+        """Returns the sentences of a text, with labels, and spans where labels make some.
 
         Tokens and spans have ``start`` and ``end``, in characters of the text.
 
@@ -218,6 +209,8 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             What finds sentences and tokens; without it the
             :class:`~hopefear.data.tokenizer.Tokenizer` whose tokens look as those of the training
             data. Anything with its methods ``sentences`` and ``words`` will do.
+        proba : bool
+            Whether tokens, spans and sentences have a ``probability``.
 
         Examples
         --------
@@ -226,8 +219,8 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         >>> tagger = Tagger("perceptron").fit(X, y)
         >>> tagger.predict_text("Ann Lee sings. Ann sings.")
         [<[PER Ann Lee] sings .>, <[PER Ann] sings .>]
-        >>> tagger.predict_text("Ann Lee sings.")[0].spans
-        (TextSpan(label='PER', start=0, end=7, text='Ann Lee'),)
+        >>> tagger.predict_text("Ann Lee sings.")[0].spans[0][:3]
+        (0, 7, 'PER')
         """
         check_is_fitted(self)
         with as_value_errors():
@@ -236,14 +229,12 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
                     f"predict_text takes one string, not {type(text).__name__}; "
                     "predict takes sequences of tokens"
                 )
-            model = self.model_
-            read = read_text(text, model.tokenizer if tokenizer is None else tokenizer, model)
-            if not read.bounds:
-                return []
-            data = model.encode(read.sentences)
-            tags = model.decoder(constrained, n_jobs=self._jobs()).predict(data.rows)
-        labels, names = self.classes_[tags].tolist(), Column(model.labels, tags)
-        return list(read.tagged(labels, names, self.scheme_))
+            return list(self._answers(text, None, constrained, tokenizer=tokenizer, proba=proba))
+
+    def _answer(self, X: Any, question: Question) -> TagAnswers:
+        """Returns answers to sequences, or to the sentences of a text."""
+        limits = {name: getattr(question, name) for name in ("constrained", "allowed", "scheme")}
+        return self._answers(X, question.n, proba=question.proba, **limits)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """F1 of spans where labels have a tag scheme, elsewhere the share of tokens that are right.
@@ -283,22 +274,26 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         data, tags = self._judged(X, y)
         return scores(data, tags, self.scheme_)
 
-    def explain(self, X: Any, sequence: int = 0, token: int = 0, **how: Any) -> Explanation:
-        """What made the label of a token beat the runner-up; see ``SequenceModel.explain``."""
+    def explain(
+        self,
+        X: Any,
+        sequence: int = 0,
+        token: int = 0,
+        constrained: bool | Constraints = True,
+        allowed: Any = None,
+    ) -> Explanation:
+        """Returns what made the label of a token beat the runner-up, both counted from 0."""
         with as_value_errors():
-            data, _ = self._question(X)
-            return self.model_.explain(data, sequence, token, **how)
+            decoder, examples = self._question(X, constrained, allowed)
+            return decoder.explain(self.model_.encode(examples), sequence, token)
 
     @classmethod
     def from_model(cls, model: SequenceModel) -> Self:
-        about = model.about.get("estimator", {})
+        about, tagger = model.about.get("estimator", {}), cls()
+        # Tokens are what the features need, unless they were given with more.
         columns = about.get("columns", getattr(model.features, "needs", ()))
-        labels: list[Any] = list(model.labels)
-        if about.get("labels") == "whole numbers":
-            labels = list(map(int, labels))
-        tagger = cls()
-        reader = TokenInput(tuple(columns))  # tokens are what its features need
-        tagger._settle(reader, labels, about.get("scheme", model.scheme), model)
+        whole = about.get("labels") == "whole numbers"
+        tagger._settle(TokenInput(tuple(columns)), whole, model)
         return tagger
 
     def __sklearn_tags__(self) -> Any:
@@ -309,43 +304,66 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         tags.input_tags.dict = True
         return tags
 
-    def _settle(
-        self, reader: TokenInput, labels: list[Any], scheme: str | None, model: SequenceModel
-    ) -> None:
-        """Take over a model, with what :meth:`load` needs to read and label as it does."""
-        whole = not isinstance(labels[0], str)
-        about = {
-            "columns": list(reader.columns),
-            "labels": "whole numbers" if whole else "strings",
-            "scheme": scheme,
-        }
-        self._reader, self.scheme_ = reader, scheme
-        self.classes_ = objects(labels)
-        self._model = replace(model, about={**model.about, "estimator": about})
+    def _settle(self, reader: TokenInput, whole: bool, model: SequenceModel) -> None:
+        """Takes over a model, with what :meth:`load` needs to read and label as it does.
+
+        ``whole`` says that labels are whole numbers.
+        """
+        about: dict[str, Any] = {}
+        if reader.columns != tuple(getattr(model.features, "needs", ())):
+            about["columns"] = list(reader.columns)
+        if whole:
+            about["labels"] = "whole numbers"
+        source = model.about.get("reading", {}).get("scheme", model.scheme)
+        self._schemes, self.scheme_ = Schemes(source, model.scheme), model.scheme
+        self._reader = reader
+        self.classes_ = objects([int(name) if whole else name for name in model.labels])
+        if about:
+            model = replace(model, about={**model.about, "estimator": about})
+        self._model = model
 
     def _question(
-        self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
-    ) -> tuple[SequenceDataset, dict[str, Any]]:
-        """Sequences without labels, and how they are searched."""
+        self,
+        X: Any,
+        constrained: bool | Constraints = True,
+        allowed: Any = None,
+        scheme: str | None = None,
+        tokenizer: Any = None,
+    ) -> tuple[TagDecoder, TokenExamples]:
+        """Returns who answers, and sequences without labels."""
         check_is_fitted(self)
-        X, _ = from_table(X, None, "tokens", "tags")
-        tokens, features = self._reader.read(X), self.features_
-        attributes = features.encode(tokens.content)
-        data = encoded(tokens, attributes, self._model.labels, None, features)
+        model = self.model_
+        if isinstance(X, str):
+            columns = model.text_columns()
+            examples = of_text(X, tokenizer or model.tokenizer, columns)
+        else:
+            examples = self._reader.read(from_table(X, None, "tokens", "tags")[0])
         if allowed is not None:
             names = {label: class_name(label) for label in self.classes_.tolist()}
-            allowed = read_allowed(allowed, tokens.starts, names)
-        how = {"constrained": constrained, "allowed": allowed, "n_jobs": self._jobs()}
-        return data, how
+            allowed = read_allowed(allowed, examples.starts, names)
+        labels = self.classes_.tolist()
+        return TagDecoder(model, constrained, allowed, self._jobs(), scheme, labels), examples
+
+    def _answers(
+        self, X: Any, n: int | None = None, *limits: Any, proba: bool = False, **how: Any
+    ) -> TagAnswers:
+        decoder, examples = self._question(X, *limits, **how)
+        return decoder.answers(examples, n, proba)
+
+    def _held_out(self, X: Any, y: Any, features: Any, labels: Sequence[str]) -> HeldOut:
+        """Returns sequences with labels to score on; all of them stay."""
+        X, y = from_table(X, y, "tokens", "tags")
+        examples = with_labels(self._reader.read(X), y)
+        errors = "raise" if getattr(self, "scheme_errors", "begin") == "raise" else "begin"
+        return encode_held_out(examples, features, labels, self._schemes, errors)
 
     def _judged(self, X: Any, y: Any) -> tuple[SequenceDataset, np.ndarray]:
-        """Sequences with their labels, and the labels they get."""
+        """Returns sequences with their labels, and the labels they get."""
         check_is_fitted(self)
         with as_value_errors():
-            how = self.scheme_, getattr(self, "scheme_errors", "begin")
-            X, y = from_table(X, y, "tokens", "tags")
-            data = labelled(self._reader.read(X), y, self.features_, self._model.labels, *how)
-            return data, self.model_.decoder(n_jobs=self._jobs()).predict(data.rows)
+            data = self._held_out(X, y, self.features_, self._model.labels).data
+            decoder = TagDecoder(self.model_, n_jobs=self._jobs())
+            return data, decoder.search.predict(data.rows)
 
 
 class Tagger(SequencePredictor):
@@ -383,7 +401,11 @@ class Tagger(SequencePredictor):
         labels that are no spans.
     scheme_errors : {"begin", "skip", "raise"}
         What becomes of labels that the scheme forbids, such as ``I-LOC`` behind ``O``: they begin
-        a span, their sequence is left out (of training data only), or they are refused.
+        a span, their sequence is left out (of data to learn from and ``X_val``), or they are
+        refused.
+    convert : str, optional
+        Learn the same spans in another scheme, such as ``"iobes"``. Labels that come out are of
+        that scheme unless :meth:`predict` is told one.
     constraints : {"predict", "always", "never"}
         When outputs must be legal in the scheme: when tagging, in training too, or never.
     class_weight : dict or "balanced", optional
@@ -399,6 +421,13 @@ class Tagger(SequencePredictor):
     hash_bits : int, optional
         Hash the attributes of templates to ``2**hash_bits`` numbers, so that streams may bring new
         ones. More bits mean fewer collisions and more memory.
+    names : bool
+        Whether the model has the names of features; without them it is smaller, and there is
+        nothing to inspect.
+    allow_outside : bool
+        Whether lexicons that a template file names may lie outside its folder.
+    temperature : bool
+        Whether a temperature is fitted, by which scores become probabilities.
     early_stopping : bool
         Hold out a part of the sequences, as ``X_val`` of :meth:`fit` would.
     validation_fraction : float
@@ -473,8 +502,12 @@ class Tagger(SequencePredictor):
         constraints: str = "predict",
         class_weight: Mapping[Any, float] | str | None = None,
         warm_start: bool = False,
+        convert: str | None = None,
         min_count: int = 1,
         hash_bits: int | None = None,
+        names: bool = True,
+        allow_outside: bool = False,
+        temperature: bool = True,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         metric: str = "auto",
@@ -508,32 +541,12 @@ class Tagger(SequencePredictor):
             without a better score, and the best model is kept.
         """
         with as_value_errors():
-            seed, dev = self._seed(), None
-            X, y = from_table(X, y, "tokens", "tags")
-            X_val, y_val = from_table(X_val, y_val, "tokens", "tags")
-            if y is None:
-                raise HopefearError("sequences need labels: give y, or a table with a column tags")
-            pair = given_together(X_val=X_val, y_val=y_val)
-            X, y, weights = present(X, y, sample_weight)
-            if not pair and self.early_stopping:
-                rest, part = held_out(len(X), self.validation_fraction, seed, "sequences")
-                (X_val, y_val), (X, y) = picked(part, X, y), picked(rest, X, y)
-                weights = None if weights is None else weights[rest]
-            ready = self._prepared(X, y, weights)
-            if X_val is not None:
-                tokens = ready.reader.read(X_val)
-                known = ready.data.features, ready.data.labels
-                dev = labelled(tokens, y_val, *known, ready.scheme, self.scheme_errors)
-            usual = "accuracy" if ready.scheme is None else "f1"
-            model = self._train(
-                self._asked(ready.scheme),
-                ready.data,
-                dev,
-                usual if self.metric == "auto" else self.metric,
-                seed=seed,
-                start=self._start(ready) if self.warm_start else None,
-            )
-        self._settle(ready.reader, ready.labels, ready.scheme, model)
+            reader, examples, whole = self._read(X, y, sample_weight)
+            dev = None
+            if given_together(X_val=X_val, y_val=y_val):
+                X_val, y_val = from_table(X_val, y_val, "tokens", "tags")
+                dev = with_labels(reader.read(X_val), y_val)
+            self._settle(reader, whole, self.train(examples, dev).model)
         return self
 
     @for_streams
@@ -564,19 +577,19 @@ class Tagger(SequencePredictor):
                     "class_weight needs all data, which partial_fit never sees; give the prices "
                     "themselves: cost={('B-X', '*'): 2.0}"
                 )
-            X, y, weights = present(X, y, sample_weight)
             if self._begun():
-                data = self._more(X, y, weights, classes)
-                check_known(data, len(self._model.labels))
-                self._learn(data, self._trainer)
+                self._learn(self._more(X, y, sample_weight, classes), self._trainer)
                 return self
-            first = self._prepared(X, y, weights, classes)
-            check_known(first.data, len(first.labels))
-            self._check_legal(first.data, first.scheme)
-            task, params = self._asked(first.scheme), self._learner_params()
-            model, trainer = begin(task, first.data, self.learner, params)
+            reader, examples, whole = self._read(X, y, sample_weight)
+            if classes is not None:
+                classes, whole = _distinct(classes)
+            first = prepare(examples, {**self._options(), "classes": classes})
+            check_known(first.data, len(first.data.labels if classes is None else classes))
+            self._check_legal(first.data, first.task.scheme)
+            model, trainer = begin(first.task, first.data, self.learner, self._learner_params())
             self._learn(first.data, trainer)
-        self._settle(first.reader, first.labels, first.scheme, model)
+        about = {**model.about, "reading": first.reading}
+        self._settle(reader, whole, replace(model, about=about))
         return self
 
     @classmethod
@@ -587,49 +600,46 @@ class Tagger(SequencePredictor):
         tagger._restore(model)
         return tagger
 
-    def _asked(self, scheme: str | None) -> Tagging:
-        return Tagging(
-            self.order, self.search, self.beam, scheme, self.constraints, self.class_weight
-        )
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[TokenInput, TokenExamples, bool]:
+        """Returns how sequences are read, those of weight above 0, and whether labels are numbers.
 
-    def _prepared(self, X: Any, y: Any, weights: Any, classes: Any = None) -> Prepared:
-        return prepared(
-            X,
-            y,
-            weights,
-            features=self.features,
-            columns=self.columns,
-            classes=classes,
-            scheme=self.scheme,
-            scheme_errors=self.scheme_errors,
-            min_count=self.min_count,
-            hash_bits=self.hash_bits,
-            inputs=self._inputs,
-        )
+        Weight 0 is absence, from feature tables too.
+        """
+        X, y = from_table(X, y, "tokens", "tags")
+        if y is None:
+            raise HopefearError("sequences need labels: give y, or a table with a column tags")
+        reader = TokenInput.of(X, self.columns, self.features)
+        examples = reader.read(X)
+        check_filled(examples)
+        gold, labels = read_labels(y, examples.starts)
+        examples = weighted(replace(examples, gold=gold), sample_weight)
+        return reader, examples, bool(labels) and not isinstance(labels[0], str)
 
-    def _inputs(self, templates: Any) -> Any:
-        """What the learner encodes sequences with; templates, unless it is a network."""
-        return recipe(self.learner, "tag").inputs(self._learner_params(), templates)
-
-    def _more(self, X: Any, y: Any, weights: Any, classes: Any) -> SequenceDataset:
-        """Further data for a trainer that has begun."""
-        if classes is not None and set(distinct_labels(classes)) != set(self.classes_.tolist()):
+    def _more(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> SequenceDataset:
+        """Returns further data for a trainer that has begun."""
+        if classes is not None and set(_distinct(classes)[0]) != set(self._model.labels):
             raise HopefearError(
                 f"classes={list(classes)} are not those of the first call, "
-                f"{self.classes_.tolist()}; fit a new Tagger"
+                f"{self.classes_.tolist()}; fit a new {type(self).__name__}"
             )
-        tokens = self._reader.read(X)
-        check_filled(tokens)
-        how = self.scheme_, self.scheme_errors
-        data = labelled(tokens, y, self.features_, self._model.labels, *how)
+        X, y = from_table(X, y, "tokens", "tags")
+        examples = self._reader.read(X)
+        check_filled(examples)
+        examples = weighted(with_labels(examples, y), sample_weight)
+        examples = self._schemes.labelled(examples, self.scheme_errors).examples
+        names = self._model.labels
+        attributes = self.features_.encode(examples.inputs)
+        data = encoded(examples, attributes, names, examples.gold, self.features_)
+        check_known(data, len(names))
         self._check_legal(data, self.scheme_)
-        return data if weights is None else data.weighted(weights)
+        return data
 
     def _check_legal(self, data: SequenceDataset, scheme: str | None) -> None:
         check_constraints(data, scheme, self.constraints, lambda k: (place(data.rows.starts, k), 0))
 
-    def _start(self, ready: Prepared) -> np.ndarray | None:
-        """The weights of the last fit, where they mean the same."""
+    def _start(self, prepared: Any) -> np.ndarray | None:
+        if not self.warm_start:
+            return None
         if not self._is_batch():
             raise HopefearError(
                 f"warm_start is for batch learners such as crf-lbfgs, and {self.learner} learns "
@@ -637,7 +647,14 @@ class Tagger(SequencePredictor):
             )
         if not hasattr(self, "_model"):
             return None
-        model, features = self.model_, ready.data.features
-        same = model.order == self.order and model.labels == ready.data.labels
+        model, features = self.model_, prepared.data.features
+        same = model.order == self.order and model.labels == prepared.data.labels
         same = same and isinstance(model.predictor, LinearPredictor)
         return model.weights if same and same_features(model.features, features) else None
+
+
+def _distinct(classes: Any) -> tuple[list[str], bool]:
+    """Names of labels, each once, and whether they are whole numbers."""
+    classes = list(classes)
+    names, labels = read_labels([classes], np.array([0, len(classes)]))
+    return list(names.strings), bool(labels) and not isinstance(labels[0], str)

@@ -14,6 +14,7 @@ from hopefear.core.interfaces import n_weights
 from hopefear.data.labels import limits_of
 from hopefear.data.schemes import Constraints, legal
 from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
+from hopefear.data.token_examples import TokenExamples
 from hopefear.data.tokenizer import Tokenizer
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.parts import token_features_from_parts
@@ -90,6 +91,27 @@ class SequenceModel(Model):
                 return {strings.get(k) for k in range(strings.size)}
         return None
 
+    def text_columns(self) -> tuple[str, ...]:
+        """Returns what features call words; HopefearError where they need more than words."""
+        features, reading = self.features, self.about.get("reading", {})
+        if features.kind == "attributes":
+            raise HopefearError(
+                "text has words, and this model's features are attributes that were made "
+                "elsewhere; make them of the tokens that hopefear.data.tokenizer finds, and ask "
+                "predict"
+            )
+        known = {"word", "form"}
+        if reading.get("format") != "conllu":
+            known |= {"0", *(reading.get("columns") or ("word",))[:1]}
+        more = [name for name in features.needs if name not in known]
+        if more:
+            raise HopefearError(
+                f"text has words alone, and this model's features need the column "
+                f"{', '.join(more)} too; tag it elsewhere and give columns, or train on words "
+                "alone (--columns word,_,label leaves out the column between)"
+            )
+        return tuple(features.needs) or ("word",)
+
     @cached_property
     def tokenizer(self) -> Tokenizer:
         """The rules under which text looks as training data did."""
@@ -117,7 +139,7 @@ class SequenceModel(Model):
         structure = self.structure(constrained, allowed)
         return ChainDecoder.of(structure, self.predictor, self.temperature, n_jobs)
 
-    def encode(self, sentences: Sentences | Any, column: str | None = None) -> SequenceDataset:
+    def encode(self, sentences: Any, column: str | None = None) -> SequenceDataset:
         """Sequences as this model sees them; ``column`` holds gold labels, where there are any.
 
         Labels the model does not know get numbers behind its own.
@@ -125,8 +147,11 @@ class SequenceModel(Model):
         if isinstance(sentences, SequenceDataset):
             check_features(sentences, self.features)
             return sentences
-        gold = None if column is None else sentences.columns[column]
-        return encoded(sentences, self.features.encode(sentences), self.labels, gold, self.features)
+        if isinstance(sentences, TokenExamples):
+            content, gold = sentences.inputs, sentences.gold
+        else:
+            content, gold = sentences, None if column is None else sentences.columns[column]
+        return encoded(sentences, self.features.encode(content), self.labels, gold, self.features)
 
     def tag(self, sentences: Sentences | SequenceDataset, **how: Any) -> Column:
         """The best labels of all tokens; see :meth:`decoder` for how."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
-import numpy as np
-
-from hopefear.data.sequences import Column, SequenceDataset
+from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_input import TokenInput
 from hopefear.errors import HopefearError
-from hopefear.tasks.base import cut
-from hopefear.tasks.serving import Marks, SentenceService, measured
+from hopefear.tasks.serving import Passage, SentenceService
+from hopefear.tasks.tag.answers import TagAnswers, TagDecoder
 from hopefear.tasks.tag.model import SequenceModel
-from hopefear.tasks.tag.text import spans_by_sentence, word_columns
 
 
 class TagService(SentenceService):
@@ -36,7 +33,7 @@ class TagService(SentenceService):
         self._columns = tuple(getattr(model.features, "needs", ()) if columns is None else columns)
         self._reader = TokenInput(self._columns)
         try:
-            word_columns(model)
+            model.text_columns()
             self.text = True
         except HopefearError as error:
             self._no_text = error
@@ -59,8 +56,8 @@ class TagService(SentenceService):
         return self.model.tokenizer
 
     @cached_property
-    def _decoder(self) -> Any:
-        return self.model.decoder()
+    def _decoder(self) -> TagDecoder:
+        return TagDecoder(self.model)
 
     def token(self, word: str) -> Any:
         return word if len(self._columns) == 1 else (word,) * len(self._columns)
@@ -75,23 +72,32 @@ class TagService(SentenceService):
     def check(self, sentence: list[Any]) -> None:
         self._reader.read([sentence])
 
-    def best(self, sentences: list[list[Any]]) -> list[Marks]:
-        data = self._data(sentences)
-        return list(self._marks(self._decoder.predict(data.rows), data.rows.starts))
+    def predict(self, inputs: Any) -> list[dict[str, Any]]:
+        records = iter(self._answers(inputs))
+        return [
+            {
+                "sentences": [
+                    _placed(record, passage, i).as_dict()
+                    for i, record in enumerate(islice(records, len(passage.sentences)))
+                ]
+            }
+            for passage in inputs
+        ]
 
-    def ranked(self, sentences: list[list[Any]], n: int) -> list[list[Marks]]:
-        data = self._data(sentences)
-        lists = []
-        for ranked in self._decoder.k_best(data.rows, n):
-            count, size = ranked.labels.shape
-            starts = np.arange(count + 1, dtype=np.int64) * size
-            facts = map(measured, ranked.scores, ranked.probabilities, ranked.shares)
-            marks = self._marks(ranked.labels.ravel(), starts)
-            lists.append([one._replace(facts=fact) for one, fact in zip(marks, facts, strict=True)])
-        return lists
+    def nbest(self, inputs: Any, n: int) -> list[dict[str, Any]]:
+        answers = self._answers(inputs, n)
+        assert answers.counts is not None
+        records, counts, outputs = iter(answers), iter(answers.counts.tolist()), []
+        for passage in inputs:
+            sentences = []
+            for i, count in zip(range(len(passage.sentences)), counts, strict=False):
+                ranked = [_placed(r, passage, i).as_dict() for r in islice(records, count)]
+                sentences.append({"outputs": ranked})
+            outputs.append({"sentences": sentences})
+        return outputs
 
     def reason(self, sentence: list[Any], t: int, top: int) -> dict[str, Any]:
-        return self.model.explain(self._data([sentence]), 0, t).facts(top)
+        return self._decoder.explain(self._data([sentence]), 0, t).facts(top)
 
     def search_steps(self, size: int, n: int) -> int:
         # A network takes as long as some twenty times the features, and labels count beyond a few.
@@ -102,12 +108,13 @@ class TagService(SentenceService):
         return 750 + size
 
     def _data(self, sentences: list[list[Any]]) -> SequenceDataset:
-        return self.model.encode(self._reader.read(sentences).content)
+        return self.model.encode(self._reader.read(sentences))
 
-    def _marks(self, tags: np.ndarray, starts: np.ndarray) -> Iterator[Marks]:
-        labels = Column(self.model.labels, tags)
-        groups: list[Any] = [None] * (len(starts) - 1)
-        if self.model.scheme is not None:
-            groups = spans_by_sentence(labels, starts, self.model.scheme)
-        for some, spans in zip(cut(labels.texts(), starts), groups, strict=True):
-            yield Marks({"label": some}, spans)
+    def _answers(self, inputs: Any, n: int | None = None) -> TagAnswers:
+        tokens = [sentence for passage in inputs for sentence in passage.sentences]
+        return self._decoder.answers(self._reader.read(tokens), n)
+
+
+def _placed(record: Any, passage: Passage, i: int) -> Any:
+    """The record of sentence ``i`` of an input, with places where that is a text."""
+    return record if passage.text is None else record.in_text(passage.text, passage.bounds[i])

@@ -129,7 +129,7 @@ class AnnealedRisk(RoundsTuner):
     """
 
     name: ClassVar[str] = "annealed-risk"
-    most: ClassVar[str] = "levels"
+    rounds_parameter: ClassVar[str] = "levels"
 
     inverse_temperature: float = 0.5
     factor: float = 2.0

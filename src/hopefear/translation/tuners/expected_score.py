@@ -70,7 +70,7 @@ class ExpectedScore(RoundsTuner):
     """
 
     name: ClassVar[str] = "expected-score"
-    most: ClassVar[str] = "levels"
+    rounds_parameter: ClassVar[str] = "levels"
 
     inverse_temperature: float = 20.0
     factor: float = 3.0

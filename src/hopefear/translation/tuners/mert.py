@@ -89,7 +89,7 @@ class Mert(RoundsTuner):
     """
 
     name: ClassVar[str] = "mert"
-    most: ClassVar[str] = "restarts"
+    rounds_parameter: ClassVar[str] = "restarts"
 
     restarts: int = 20
     steps: str = "turns"
@@ -183,7 +183,7 @@ class _Run:
         if climber.value() < reached:
             climber.move(best)
         self.ends.append((climber.value(), climber.w))
-        return self._all(climber.w), climber.searches
+        return self._all_weights(climber.w), climber.searches
 
     def _directions(self, w: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
         """Random directions, and those to the best ends of other starts."""
@@ -194,8 +194,8 @@ class _Run:
         ways = [end / (_size(end, scale) if self.free else 1.0) - w / share for _, end in best]
         return [way for way in (*random, *ways) if way.any()]
 
-    def _all(self, w: np.ndarray) -> np.ndarray:
-        """Weights of all features from those that matter."""
+    def _all_weights(self, w: np.ndarray) -> np.ndarray:
+        """Returns the weights of all features from those that are tuned."""
         weights = self.start.copy()
         weights[self.lists.active] = w
         normalize = self.free if self.mert.normalize is None else self.mert.normalize
@@ -313,7 +313,7 @@ class Climber:
     def best_of(self, directions: Iterable[np.ndarray]) -> float:
         """Take the best step along any coordinate or one of ``directions``; returns its gain."""
         best, where = Step(0.0, 0.0, 0.0), None
-        for direction, slopes in self._all(directions):
+        for direction, slopes in self._with_axes(directions):
             step = self.look(slopes, direction)
             if step.worth - step.before > best.worth - best.before:
                 best, where = step, direction
@@ -325,7 +325,7 @@ class Climber:
     def each_of(self, directions: Iterable[np.ndarray]) -> float:
         """Take the best step along every coordinate and of ``directions``; returns their gain."""
         gain = 0.0
-        for direction, slopes in self._all(directions):
+        for direction, slopes in self._with_axes(directions):
             step = self.look(slopes, direction)
             if step.worth > step.before:
                 self.w = self.w + step.t * direction
@@ -334,7 +334,9 @@ class Climber:
         self.move(self.w)
         return gain
 
-    def _all(self, directions: Iterable[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _with_axes(
+        self, directions: Iterable[np.ndarray]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for j, values in enumerate(self.lists.table):
             direction = np.zeros(len(self.w))
             direction[j] = 1.0

@@ -66,7 +66,7 @@ class Oro(RoundsTuner):
     """
 
     name: ClassVar[str] = "oro"
-    most: ClassVar[str] = "epochs"
+    rounds_parameter: ClassVar[str] = "epochs"
 
     batch: int = 64
     l2: float = 0.1

@@ -130,7 +130,7 @@ class Pro(RoundsTuner):
     """
 
     name: ClassVar[str] = "pro"
-    most: ClassVar[str] = "rounds"
+    rounds_parameter: ClassVar[str] = "rounds"
 
     samples: int = 5000
     pairs: int = 50

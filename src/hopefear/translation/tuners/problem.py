@@ -125,7 +125,9 @@ class RoundsTuner:
     """
 
     name: ClassVar[str]
-    most: ClassVar[str] = ""  # the parameter that says how many rounds there are at most
+    rounds_parameter: ClassVar[str] = (
+        ""  # the parameter that says how many rounds there are at most
+    )
 
     def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
         """Move the weights, round by round."""
@@ -133,7 +135,7 @@ class RoundsTuner:
 
     def following(self) -> dict[str, Any]:
         """Returns the properties of this tuner that `follow` reads."""
-        return {"of": getattr(self, self.most) if self.most else None}
+        return {"of": getattr(self, self.rounds_parameter) if self.rounds_parameter else None}
 
     def tune(
         self, problem: TuningProblem, *, seed: int = 1, on_event: Sequence[Listener] = ()
