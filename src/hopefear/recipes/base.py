@@ -258,8 +258,8 @@ class Recipe:
         >>> from hopefear.recipes import RECIPES
         >>> RECIPES["vrda"].build(loss="logistic", l1=1e-4, rate=1).signature()[:58]
         'loss:logistic(base=2.718281828)|rule:rda(rate=1,l1=0.0001,'
-        >>> RECIPES["vrda"].build(rule="arow", r=2).signature()[:36]
-        'loss:hinge(asked=1)|rule:arow(r=2)|o'
+        >>> RECIPES["vrda"].build(rule="arow", r=2).signature()[:35]
+        'loss:hinge(asked=1)|rule:arow(r=2)|'
         """
         params = {key.replace("-", "_"): value for key, value in params.items()}
         return self._swapped(params)._composed(scale, params)

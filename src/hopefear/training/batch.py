@@ -41,7 +41,7 @@ class BatchLearner:
     observed: bool | None = None
 
     batch = True
-    on = "batch"
+    update_on = "batch"
     # An iteration is a small step, and scores waver on the way.
     patience = 20
 
