@@ -146,7 +146,7 @@ def test_every_task_has_files_here_and_a_surface():
 def test_train_says_what_it_made(run, train, data, task):
     status, out, err = run(*train("--dev", data("dev"), "--epochs", 2, "--model", "a.model"))
     assert (status, out) == (0, "")
-    for word in ("pass 1:", "dev ", "wrong while learning", "non-zeros", "read in", "a.model",
+    for word in ("epoch 1:", "dev ", "training error", "non-zeros", "read in", "a.model",
                  "signature", "rule:", *TASK_FILES[task].words):  # fmt: skip
         assert word in err, word
     assert all(f"dev {title}" in err for title in TASK_FILES[task].titles)

@@ -393,7 +393,7 @@ def test_silence_events_and_lines(capfd, three):
     assert [e["nnz"] for e in events] == [e["nnz"] for e in model.history_]
     out, err = capfd.readouterr()
     assert out == ""
-    assert [line[:8] for line in err.splitlines()] == ["epoch 1,", "epoch 2,", "epoch 3,"]
+    assert [line[:8] for line in err.splitlines()] == ["epoch 1:", "epoch 2:", "epoch 3:"]
 
 
 @pytest.fixture

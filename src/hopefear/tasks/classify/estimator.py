@@ -158,7 +158,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     (['hope'], 'good')
     """
 
-    _task, _kind, _models, _lines_show = "classify", Classification, Model, ("accuracy",)
+    _task, _kind, _models = "classify", Classification, Model
     classes_: np.ndarray
 
     def __init__(
