@@ -18,7 +18,7 @@ from tuning_lists import BLEU, differences, encoded_matrix, matrix, named_values
 from tuning_plain import slices
 
 from hopefear.core import component
-from hopefear.data.moses.reading import moses_blocks
+from hopefear.data.moses.reader import moses_blocks
 from hopefear.errors import HopefearError
 from hopefear.translation import text_features as derived_module
 from hopefear.translation.examples import translations

@@ -144,7 +144,7 @@ def _telling_grams(words: CandidateWords, candidates: int, orders: int) -> Telli
     """Returns the n-grams that distinguish the candidates of a list."""
     max_entries, longest = words.max_grams(orders), int(np.diff(words.starts).max(initial=1))
     position, having, low, high, gram, times = np.empty((6, max_entries), np.int32)
-    tally = GramCounts(position, having, low, high, gram, times, np.empty(longest, np.int64))
+    counts = GramCounts(position, having, low, high, gram, times, np.empty(longest, np.int64))
     room = orders * int(words.ptr[-1])
     grams = TellingGrams(
         np.empty(room, np.int64),
@@ -154,7 +154,7 @@ def _telling_grams(words: CandidateWords, candidates: int, orders: int) -> Telli
         np.empty(room, np.float32),
     )
     size = telling(
-        *(words.words, words.ptr, words.starts, orders, words.grams(orders), tally, grams),
+        *(words.words, words.ptr, words.starts, orders, words.grams(orders), counts, grams),
     )
     entries = int(grams.indptr[-1])
     return TellingGrams(

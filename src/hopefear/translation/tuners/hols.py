@@ -107,7 +107,7 @@ class Hols(RoundsTuner):
                 weights, steps = weights + move, steps + 1
                 yield stand("direction")
         for _ in range(self.rounds if (dense := self._dense(problem)) else 0):
-            move, worth = roles[0].each(weights, dense)
+            move, worth = roles[0].best_axis_step(weights, dense)
             if not move.any():
                 break
             weights, steps = weights + move, steps + 1
@@ -158,7 +158,7 @@ class _ListRoles:
         step = self.search.best(weights, towards, low=0.0)
         return step.t * towards, step.worth
 
-    def each(self, weights: np.ndarray, n: int) -> tuple[np.ndarray, float]:
+    def best_axis_step(self, weights: np.ndarray, n: int) -> tuple[np.ndarray, float]:
         """The same along each of the first ``n`` weights in turn."""
         move, worth = np.zeros(len(weights)), -math.inf
         for j in range(n):
