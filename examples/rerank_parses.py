@@ -62,7 +62,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for seed, (name, n) in enumerate((("train", 300), ("dev", 60), ("test", 100))):
             write(Path(folder) / name, n, seed)
-        model = hopefear.Reranker("vrda", features="ptb", l1=1e-2, on_last_support=True)
+        model = hopefear.Reranker("vrda", features="ptb", l1=1e-2, sparse_average=True)
         model.fit(model.read(f"{folder}/train"), X_val=model.read(f"{folder}/dev"))
         test = model.read(f"{folder}/test")
 

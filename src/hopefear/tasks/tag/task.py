@@ -434,8 +434,8 @@ def check_segment_learner(learner: Any) -> None:
             "the batch CRF learns label chains alone; learn segments by an online learner, such as "
             "crf"
         )
-    if not learner.batch and learner.readout.needs_history:
-        raise HopefearError("segments have no votes; use readout=averaged")
+    if not learner.batch and learner.averaging.needs_history:
+        raise HopefearError("segments have no votes; use averaging=averaged")
 
 
 def check_lengths(data: SequenceDataset, structure: Chain, depth: int = 1) -> None:
