@@ -27,6 +27,8 @@ class TagService(SentenceService):
     [('PER', 'Ann Lee')]
     """
 
+    asked = frozenset({"proba"})
+
     def __init__(self, model: SequenceModel, tagger: Any = None) -> None:
         super().__init__(model, tagger)
         columns = model.about.get("estimator", {}).get("columns")
@@ -72,8 +74,8 @@ class TagService(SentenceService):
     def check(self, sentence: list[Any]) -> None:
         self._reader.read([sentence])
 
-    def predict(self, inputs: Any) -> list[dict[str, Any]]:
-        records = iter(self._answers(inputs))
+    def predict(self, inputs: Any, proba: bool = False) -> list[dict[str, Any]]:
+        records = iter(self._answers(inputs, proba=proba))
         return [
             {
                 "sentences": [
@@ -110,9 +112,9 @@ class TagService(SentenceService):
     def _data(self, sentences: list[list[Any]]) -> SequenceDataset:
         return self.model.encode(self._reader.read(sentences))
 
-    def _answers(self, inputs: Any, n: int | None = None) -> TagAnswers:
+    def _answers(self, inputs: Any, n: int | None = None, proba: bool = False) -> TagAnswers:
         tokens = [sentence for passage in inputs for sentence in passage.sentences]
-        return self._decoder.answers(self._reader.read(tokens), n)
+        return self._decoder.answers(self._reader.read(tokens), n, proba)
 
 
 def _placed(record: Any, passage: Passage, i: int) -> Any:
