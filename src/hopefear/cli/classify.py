@@ -40,7 +40,7 @@ HTML page with learning curves. A learner may bring parameters: NAME:KEY=VALUE:K
   hopefear compare classify --train train.svm --test test.svm \\
       --learners perceptron,vrda,adagrad-rda
   hopefear compare classify --train a.tsv --test b.tsv --ngrams 2 --epochs 3 \\
-      --learners rda:l1=1e-5,rda:l1=1e-4,vrda:readout=voted --report rda.html --json
+      --learners rda:l1=1e-5,rda:l1=1e-4,vrda:averaging=voted --report rda.html --json
 """,
 )
 _PREDICT = Words(
@@ -455,7 +455,7 @@ class Classes(Surface):
         if not isinstance(model.predictor, LinearPredictor):
             raise HopefearError(
                 f"--comparator {path}: a voted model has no single weights; give one "
-                "trained with readout=averaged or last"
+                "trained with averaging=averaged or last"
             )
         return model.predictor.weights
 

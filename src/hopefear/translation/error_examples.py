@@ -66,9 +66,9 @@ def judgements(
 
     def judgement(name: str, rival_name: str) -> Judgement:
         def cases(order: np.ndarray) -> list[Case]:
-            return [one(i) for i in order.tolist()]
+            return [example(i) for i in order.tolist()]
 
-        def one(i: int) -> Case:
+        def example(i: int) -> Case:
             choice, rival = int(choices[name][i]), int(choices[rival_name][i])
             first, after = lists.starts[i : i + 2].tolist()
             ranked = first + np.argsort(-points[name][first:after], kind="stable")[:_RIVALS]
