@@ -570,7 +570,8 @@ def _check_merging(trainer: OnlineTrainer) -> None:
         return
     arrays = rule.from_sums(sums, state.clock)
     names = [name for name in state._fields if name != "clock"]
-    before, after = [], []
+    before: list[np.ndarray] = []
+    after: list[np.ndarray] = []
     merged = {
         name: np.array(array, getattr(state, name).dtype)
         for name, array in zip(names, arrays, strict=True)
