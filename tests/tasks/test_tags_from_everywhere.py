@@ -125,8 +125,8 @@ def test_records_are_the_same_everywhere(sentences, tmp_path, monkeypatch, capsy
     assert all(("probability" in span) == proba for one in flat for span in one["spans"])
     service = service_of(tagger.model_)
     inputs = [service.read(each) for each in new]
-    if n is None and not proba:
-        assert [one["sentences"][0] for one in service.predict(inputs)] == records
+    if n is None:
+        assert [one["sentences"][0] for one in service.predict(inputs, proba)] == records
     if n is not None and not proba:
         assert [one["sentences"][0] for one in service.nbest(inputs, n)] == records
 

@@ -105,7 +105,7 @@ def _request(verb: str, words: str, output: str) -> Schema:
             fields[name]["default"] = usual
     if "unknown" in fields:
         fields["unknown_label"] = {**_TEXT, "default": "unknown"}
-        words = "Of a classifier: probabilities of all classes, too."
+        words = "Probabilities of all classes; of a tagger those of tokens, spans and sentences."
         fields["proba"] = {"type": "boolean", "default": False, "description": words}
     body = _object(fields) | {
         "additionalProperties": False,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_input import TokenInput
@@ -26,6 +27,8 @@ class TagService(SentenceService):
     >>> [(span["label"], span["text"]) for span in answer["sentences"][0]["spans"]]
     [('PER', 'Ann Lee')]
     """
+
+    asked: ClassVar[frozenset[str]] = frozenset({"proba"})
 
     def __init__(self, model: SequenceModel, tagger: Any = None) -> None:
         super().__init__(model, tagger)
@@ -72,8 +75,8 @@ class TagService(SentenceService):
     def check(self, sentence: list[Any]) -> None:
         self._reader.read([sentence])
 
-    def predict(self, inputs: Any) -> list[dict[str, Any]]:
-        records = iter(self._answers(inputs))
+    def predict(self, inputs: Any, proba: bool = False) -> list[dict[str, Any]]:
+        records = iter(self._answers(inputs, None, proba))
         return [
             {
                 "sentences": [
@@ -99,6 +102,16 @@ class TagService(SentenceService):
     def reason(self, sentence: list[Any], t: int, top: int) -> dict[str, Any]:
         return self._decoder.explain(self._data([sentence]), 0, t).facts(top)
 
+    def steps(self, one: Passage, verb: str, numbers: Mapping[str, int]) -> int:
+        steps = super().steps(one, verb, numbers)
+        if numbers.get("proba"):  # every span needs a search of its own
+            spans = [len(sentence) // 2 for sentence in one.sentences]
+            sizes = map(len, one.sentences)
+            steps += sum(
+                self.search_steps(size, 0) * (1 + n) for size, n in zip(sizes, spans, strict=True)
+            )
+        return steps
+
     def search_steps(self, size: int, n: int) -> int:
         # A network takes as long as some twenty times the features, and labels count beyond a few.
         network = hasattr(self.model.predictor, "decoder")
@@ -110,9 +123,9 @@ class TagService(SentenceService):
     def _data(self, sentences: list[list[Any]]) -> SequenceDataset:
         return self.model.encode(self._reader.read(sentences))
 
-    def _answers(self, inputs: Any, n: int | None = None) -> TagAnswers:
+    def _answers(self, inputs: Any, n: int | None = None, proba: bool = False) -> TagAnswers:
         tokens = [sentence for passage in inputs for sentence in passage.sentences]
-        return self._decoder.answers(self._reader.read(tokens), n)
+        return self._decoder.answers(self._reader.read(tokens), n, proba)
 
 
 def _placed(record: Any, passage: Passage, i: int) -> Any:
