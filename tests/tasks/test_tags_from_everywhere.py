@@ -98,8 +98,8 @@ def test_a_model_does_not_depend_on_where_its_data_come_from(
         header, arrays = content(model)
         assert arrays == wanted[1], name
         assert json.loads(json.dumps(header)) == json.loads(json.dumps(wanted[0])), name
-        again = Tagger.load(name)
-        assert again.predict(X[:5]) == tagger.predict(X[:5])
+        if case != "options":  # whose features look at words alone, so tokens are words
+            assert Tagger.load(name).predict(X[:5]) == tagger.predict(X[:5])
 
 
 @pytest.mark.parametrize("n", [None, 2])
