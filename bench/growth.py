@@ -99,7 +99,7 @@ def lists(n: int, candidates: int) -> Problem:
 def trees(n: int, words: int) -> Problem:
     """Sentences of random words in which each word but the first hangs on one before it."""
     from hopefear.data.treebank import parse_treebank
-    from hopefear.tasks.parse.task import Parsing, dataset
+    from hopefear.tasks.parse.prepare import prepare
 
     rng = np.random.default_rng(1)
     lines = []
@@ -108,8 +108,9 @@ def trees(n: int, words: int) -> Problem:
             form, head = f"w{rng.integers(0, 500)}", k - 1
             lines.append(f"{k}\t{form}\t_\tX\t_\t_\t{head}\t{'dep' if head else 'root'}\t_\t_")
         lines.append("")
-    data = dataset(parse_treebank("\n".join([*lines, ""]).encode()), order=1)
-    return Problem("parse", Parsing(data.kind).structure(data), data)
+    prepared = prepare(parse_treebank("\n".join([*lines, ""]).encode()), {"order": 1})
+    data = prepared.data
+    return Problem("parse", prepared.task.structure(data), data)
 
 
 CURVES = {

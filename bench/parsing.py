@@ -31,8 +31,9 @@ import numpy as np
 
 from hopefear.data.treebank import Treebank, read_treebank
 from hopefear.metrics import Dependencies, Trees
+from hopefear.tasks.base import train
 from hopefear.tasks.parse.model import ParseModel
-from hopefear.tasks.parse.task import dataset, train
+from hopefear.tasks.parse.prepare import prepare
 
 SCORES = ("uas", "las", "uas_nopunct", "las_nopunct")
 QUICK = 60  # sentences of training and test
@@ -201,7 +202,8 @@ def measure(spec: dict[str, Any]) -> dict[str, Any]:
     files, folder = SETS[spec["set"]], Path(spec["data"])
     bank, test = (read_treebank(folder / name) for name in (files.train, files.test))
     bank, test = first(first(bank, files.first), spec["most"]), first(test, spec["most"])
-    data = dataset(bank, spec["order"], labelled=files.labelled, seed=spec["seed"])
+    options = {"order": spec["order"], "unlabelled": not files.labelled}
+    trees = prepare(bank, {**options, "random_state": spec["seed"]})
     prepared = time.process_time()
     seconds: list[float] = []
 
@@ -209,9 +211,8 @@ def measure(spec: dict[str, Any]) -> dict[str, Any]:
         if "seconds" in event:
             seconds.append(event["seconds"])
 
-    model = train(
-        data, spec["learner"], epochs=spec["epochs"], seed=spec["seed"], on_event=[note]
-    ).model
+    how = {"epochs": spec["epochs"], "seed": spec["seed"], "on_event": [note]}
+    model = train(trees.task, trees.data, spec["learner"], **how).model
     memory = peak()
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "parser"

@@ -37,7 +37,7 @@ from tests.support.small_trees import quick, quickest  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.interpreted
 
-BITS = (10, 8)
+BITS = 10
 FEW = Bank("few", "trees", generated=(6, 3, 4))
 TINY = Plan(
     (FEW, Bank("bare", "heads alone", labelled=False, generated=(9, 0, 4), crossing=0.5)),
@@ -47,7 +47,7 @@ TINY = Plan(
         Work("few", 2, 1, (1.0,)),
     ),
     replicates=100,
-    bits=BITS,
+    hash_bits=BITS,
 )
 
 

@@ -36,7 +36,6 @@ from hopefear.structures.chain.chain import Chain
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.base import train as train_task
 from hopefear.tasks.classify.task import Classification
-from hopefear.tasks.parse import task as parse
 from hopefear.tasks.rerank.prepare import dataset as lists_dataset
 from hopefear.tasks.rerank.task import Reranking
 from hopefear.tasks.tag import task as tag
@@ -49,6 +48,7 @@ from hopefear_papers.theorems.steps import (
     instrument,
 )
 from hopefear_papers.theorems.watched import Watched
+from tests.support import small_trees
 from tests.support.small_trees import small_treebank
 
 pytestmark = pytest.mark.interpreted
@@ -156,13 +156,13 @@ def test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_noth
     short = bank.take(np.flatnonzero(np.diff(bank.starts) <= 3)[:6])
     assert len(short)
     few = ArcTemplates(("h.tag m.tag",), ("m.tag",))
-    trees = parse.dataset(short, 1, features=few, heads=0, plain_bits=8, row_bits=8)
+    trees = small_trees.dataset(short, 1, features=few, heads=0, hash_bits=10)
 
     for train, data, name in (
         (partial(train_task, Classification()), classes, "pa"),
         (tag.train, text, "mira"),
         (partial(train_task, Reranking()), lists, "mira"),
-        (parse.train, trees, "mira"),
+        (small_trees.train, trees, "mira"),
     ):
         how = {"epochs": 2, "seed": 3}
         events = []
@@ -186,7 +186,7 @@ def test_learners_without_a_theorem_and_losses_it_does_not_cover():
         instrument(chain, CHAIN_RECIPES["perceptron"].build(rule="rda", loss="hinge"), rows)
     with pytest.raises(CombinationError, match="no theorem is measured on log with adagrad"):
         instrument(chain, CHAIN_RECIPES["adagrad"].build(), rows)
-    learner = Learner(Hinge(), RDA(), Averaged(), on="mistakes")
+    learner = Learner(Hinge(), RDA(), Averaged(), update_on="mistakes")
     with pytest.raises(CombinationError, match="one right candidate"):
         instrument(NBest(3, tied=True), learner, rows)
     text = tag.dataset(chunks(4, 30, seed=1), "ner")
@@ -200,7 +200,7 @@ def test_theorem_1_of_voted_rda_on_lists_is_that_of_plain_numpy(l1, seed):
     rng = np.random.default_rng(seed)
     matrices, costs = drawn_lists(rng, 20)
     rows, u = rows_of(matrices, costs), rng.normal(size=5)
-    learner = Learner(Hinge(), RDA(rate=0.5, l1=l1), Averaged(), on="mistakes")
+    learner = Learner(Hinge(), RDA(rate=0.5, l1=l1), Averaged(), update_on="mistakes")
     trainer = Watched(NBest(5), learner, rows, u, np.float64)
     order = np.tile(np.arange(20), 2)
     total, w, M, weights, G, loss_u = np.zeros(5), np.zeros(5), 0, [], 0.0, 0.0

@@ -25,7 +25,7 @@ from hopefear.errors import HopefearError
 from hopefear.features.templates import load_templates, parse_templates
 from hopefear.features.templates.spec import read_lexicon
 from hopefear.recipes.base import position_sets
-from hopefear.tasks.parse.task import templates_of
+from hopefear.tasks.parse.prepare import templates_of
 from hopefear.tasks.tag.label_costs import read_prices
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.events import EventLog

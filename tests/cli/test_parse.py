@@ -11,7 +11,6 @@ import pytest
 
 import hopefear
 from hopefear.cli import main
-from hopefear.cli.parse.corpus import jackknifed, tagger_of
 from hopefear.data.treebank import read_treebank
 from tests.support import small_trees
 
@@ -144,7 +143,6 @@ def test_training_says_what_trees_there_are(run, folder):
     trained = json.loads(out)
     assert status == 0 and trained["tree"] == "nonprojective" and trained["lifted"] == 0
     assert "relations that training did not see (" in err and "article" in err
-    assert "of the right heads are among the" in err
     status, out, _ = run("inspect", "--model", "c.model", "--json", "--top", 3)
     facts = json.loads(out)
     assert facts["tree"] == "nonprojective" and len(facts["top"]) == 3 and facts["columns"]
@@ -201,57 +199,59 @@ def test_a_tagger_makes_the_tags(run, folder):
     assert run(*argv)[0] == 0
     argv = ("train", "parse", "--train", "train.conllu", "--tagger", "pos.model", *SMALL)
     status, _, err = run(*argv, "--order", 1, "--jackknife", 2, "--model", "raw.model")
-    assert status == 0 and "trained anew" in err and "tags of a tagger" in err
+    assert status == 0 and "% of upos" in err and "upos of 1 taggers" in err
     raw = "".join(
         "\t".join([*line.split("\t")[:2], *"________"]) + "\n" if "\t" in line else "\n"
         for line in SENTENCE.split("\n")[3:]
         if not line.startswith("2.1")
     )
     (folder / "raw.conllu").write_text(raw)
-    out = predicted(run, "--tagger", "pos.model", model="raw.model", name="raw.conllu")
-    assert out.split("\n")[0].split("\t")[6].isdecimal()
+    (folder / "raw.txt").write_text("It's raining.\nStop\n")
+    parsed = predicted(run, model="raw.model", name="raw.conllu").split("\n")
+    assert parsed[0].split("\t")[6].isdecimal() and parsed[0].split("\t")[3] in "DNVAR"
+    out = predicted(run, "--format", "text", "--proba", model="raw.model", name="raw.txt")
+    assert "# text = It's raining.\n# probability = " in out
+    assert "\training\t_\t" in out and "SpaceAfter=No|Probability=" in out
+    argv_ = ("--format", "text", "--output-format", "json")
+    rows = predicted(run, *argv_, model="raw.model", name="raw.txt").splitlines()
+    row = json.loads(rows[0])
+    assert row["text"] == "It's raining." and row["tokens"][0]["end"] == 4
+    text = hopefear.load("raw.model").predict_text("It's raining.\nStop\n")[0].as_dict()
+    assert {"sentence": 1, **text} == row
     rich = re.sub(r"(?m)^(\d+(\t[^\t]+){4})\t[^\t]+", r"\1\tA=b", Path("train.conllu").read_text())
     (folder / "rich.conllu").write_text(rich)
     (folder / "rich.toml").write_text('arc = ["h.tag m.tag", "h.lemma", "m.morph h.tag"]\n')
-    more = (
-        "--train",
-        "rich.conllu",
-        "--order",
-        1,
-        "--features",
-        "rich.toml",
-        "--model",
-        "rich.model",
-    )
-    assert run("train", "parse", *SMALL, *more)[0] == 0
+    more = ("--train", "rich.conllu", "--order", 1, "--features", "rich.toml", "--tags", "upos")
+    assert run("train", "parse", *SMALL, *more, "--model", "rich.model")[0] == 0
     for argv_ in (("predict", "--input"), ("evaluate", "--json", "--data")):
         status, _, err = run(*argv_, "new.conllu", "--model", "rich.model", "--tagger", "pos.model")
         assert status == 0 and err.count("warning: new.conllu has no lemma and feats, from") == 1
-    status, _, err = run("predict", "--model", "raw.model", "--input", "raw.conllu")
+    status, _, err = run("predict", "--model", "1.model", "--input", "raw.conllu")
     assert status == 1 and "raw.conllu has no tags in the column" in err and "--tagger" in err
-    status, _, err = run("predict", "--model", "raw.model", "--input", "new.conllu")
-    assert status == 0 and "has learned from the tags of pos.model" in err
     status, _, err = run(*argv, "--tagger", "1.model", "--model", "x.model")
     assert status == 1 and "a model of the task parse" in err
-    assert run(*argv, "--tags", "upos", "--model", "x.model")[0] == 2
 
 
-def test_jackknifed_tags_are_those_of_strangers(run, folder):
-    tagger = tagger_of("pos.model")
-    bank = read_treebank("train.conllu")
-
-    class Console:
-        said = ""
-
-        def say(self, text=""):
-            self.said += text
-
-    console = Console()
-    known = jackknifed(bank, tagger, 0, console).sentences.columns["upos"].texts()
-    assert "as it is" in console.said
-    strange = jackknifed(bank, tagger, 4, console).sentences.columns["upos"].texts()
-    gold = np.array(bank.sentences.columns["upos"].texts())
-    assert np.mean(np.array(known) == gold) >= np.mean(np.array(strange) == gold) > 0.5
+def test_a_parser_brings_its_own_taggers(run, folder):
+    argv = ("train", "parse", "--train", "train.conllu", "--tagger", "auto", *SMALL, "--order", 1,
+            "--jackknife", 2)  # fmt: skip
+    status, _, err = run(*argv, "--dev", "dev.conllu", "--model", "auto.model")
+    assert status == 0 and "% of upos" in err and "% of xpos" in err, err
+    status, out, _ = run("evaluate", "--model", "auto.model", "--data", "dev.conllu", "--json")
+    assert status == 0 and json.loads(out)["las"] > 50.0
+    status, out, _ = run("inspect", "--model", "auto.model", "--json")
+    assert [tagger["columns"] for tagger in json.loads(out)["taggers"]] == ["upos", "xpos"]
+    out = predicted(run, "--nbest", 2, model="auto.model", name="dev.conllu")
+    assert out.count("# rank = 2") == 3
+    parser = hopefear.Parser("perceptron", order=1, features="light", hash_bits=12, epochs=2,
+                             tagger="auto", jackknife=2)  # fmt: skip
+    X, y, _ = hopefear.read("train.conllu", task="parse")
+    parser.fit(X, y, *hopefear.read("dev.conllu", task="parse")[:2])
+    model = hopefear.load("auto.model").model_
+    np.testing.assert_array_equal(parser.model_.weights, model.weights)
+    assert parser.model_.taggers.arrays().keys() == model.taggers.arrays().keys()
+    for name, array in model.taggers.arrays().items():
+        assert array.tobytes() == parser.model_.taggers.arrays()[name].tobytes(), name
 
 
 @pytest.mark.parametrize(

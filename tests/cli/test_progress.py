@@ -103,8 +103,8 @@ def test_training_shows_its_epochs(monkeypatch):
         time.sleep(0.3)
         lines.calibrating()
     text = terminal.getvalue()
-    assert "pass 2: mistakes 5.00 %, 7 non-zeros, 0.10 s" in text
-    assert "pass 2/5, " in text and "mistakes 10.00 %, 7 non-zeros" in text
+    assert "epoch 2: training error 5.00 %, 7 non-zeros, 0.10 s" in text
+    assert "epoch 2/5, " in text and "error 10.0 %" in text
 
 
 @pytest.mark.parametrize("more", [[], ["--quiet"]])
@@ -134,7 +134,7 @@ def test_parsers_and_votes_tell_how_far_they_are():
     from hopefear import Classifier, Parser, Tagger
 
     words, labels = [["a", "b"], ["b", "c", "a"]] * 5, [["X", "Y"], ["Y", "Y", "X"]] * 5
-    voted = {"readout": "voted", "epochs": 1}
+    voted = {"averaging": "voted", "epochs": 1}
     small = {"order": 1, "features": "light", "hash_bits": 10}
     bank = small_trees.small_treebank(5)
     for model, data, gold, names in (

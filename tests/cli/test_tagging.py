@@ -74,6 +74,26 @@ def test_threads_change_nothing(run, folder):
     assert (folder / "1.model").read_bytes() == (folder / "2.model").read_bytes()
 
 
+def test_segments(run, folder):
+    """Columns in BIO come out, with probabilities of spans, and the same again from the file."""
+    run(*train("--epochs", 4, "--dev", "dev.txt", "--segments", 4, "--model", "seg.model"))
+    _, out, _ = run("predict", "--model", "seg.model", "--input", "test.txt", "--proba")
+    assert {label[0] for sentence in labels(out, -3) for label in sentence} == set("BIO")
+    _, ranked, _ = run("predict", "--model", "seg.model", "--input", "test.txt", "--nbest", 2)
+    assert ranked.count("# rank = 2") == 40
+    facts = json.loads(run("evaluate", "--model", "seg.model", "--data", "test.txt", "--json")[1])
+    assert facts["f1"] > 80.0
+    facts = json.loads(run("inspect", "--model", "seg.model", "--json")[1])
+    assert facts["segments"] == 4 and facts["feature_kind"] == "segments"
+
+
+@pytest.mark.parametrize("more", [("--stream",), ("--cache", "folder")])
+def test_segments_need_all_data_at_once(run, more):
+    status, _, words = run(*train("--segments", 4, "--model", "seg.model", *more))
+    assert status == 1
+    assert "segments are learned from data in memory" in words
+
+
 def test_parameters_go_to_the_default_learner(run):
     run("train", "tag", "--train", "train.txt", "--epochs", 1, "-p", "n=3", "--model", "s.model")
     assert "loss:nbest-mira(cost=hamming,n=3," in SequenceModel.load("s.model").signature

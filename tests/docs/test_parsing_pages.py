@@ -8,7 +8,7 @@ import pytest
 from doc_pages import table, text_of
 
 from hopefear.metrics import Dependencies
-from hopefear.tasks.parse.task import templates_of
+from hopefear.tasks.parse.prepare import templates_of
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
 PAGE = text_of("docs/parsing.md")

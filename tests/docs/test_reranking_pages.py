@@ -40,7 +40,10 @@ def test_the_table_of_learners_is_that_of_the_recipes():
     expected = {}
     for name, made in LIST_RECIPES.items():
         if isinstance(made, Recipe):
-            expected[name] = [*map(part_name, (made.loss, made.rule, made.readout)), made.on]
+            expected[name] = [
+                *map(part_name, (made.loss, made.rule, made.averaging)),
+                made.update_on,
+            ]
         else:
             assert made.loss is not None
             expected[name] = [part_name(made.loss), "batch", "last", "all at once"]
@@ -143,11 +146,15 @@ def test_consensus_is_the_f_of_expected_counts():
         "(S1 (S (NP (DT a) (NN b)) (VP (VBZ c) (NN d))))",
         "(S1 (S (NP (NN a)) (VP (VBZ c))))",
     ]
-    scores, sharp, starts = np.array([-1.0, -3.0, -2.0, -1.5, 0.0]), 0.4, np.array([0, 4, 5])
-    keyed = consensus_keys(parse_trees(texts), starts, scores, sharp)
+    scores, inverse_temperature, starts = (
+        np.array([-1.0, -3.0, -2.0, -1.5, 0.0]),
+        0.4,
+        np.array([0, 4, 5]),
+    )
+    keyed = consensus_keys(parse_trees(texts), starts, scores, inverse_temperature)
     names = consensus_names(["S", "NP", "VP", "FRAG"])
     for begin, end in pairwise(starts.tolist()):
-        P = np.exp(sharp * scores[begin:end])
+        P = np.exp(inverse_temperature * scores[begin:end])
         P /= P.sum()
         trees = [brackets(text) for text in texts[begin:end]]
         mean = sum(p * len(tree) for p, tree in zip(P, trees, strict=True))

@@ -21,9 +21,8 @@ from hopefear.losses.swvp import (
 )
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
-from hopefear.tasks.parse.task import dataset, train
 from hopefear.training.online import OnlineTrainer
-from tests.support.small_trees import quick, small_treebank  # noqa: F401 - a fixture
+from tests.support.small_trees import dataset, quick, small_treebank, train  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.interpreted
 
@@ -47,7 +46,7 @@ def subtrees(heads):
 @pytest.mark.parametrize("seed", range(4))
 def test_sets_are_those_of_the_gold_tree(jj, sets, approach, weighting, seed):
     bank = small_treebank(1, seed, crossing=0.5)
-    data = dataset(bank, 1, features="light", plain_bits=10, row_bits=8)
+    data = dataset(bank, 1, features="light", hash_bits=10)
 
     def weights(loss):
         return train(data, Learner(loss, SGD(), Last(), "mistakes"), epochs=4).model.weights

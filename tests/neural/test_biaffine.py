@@ -20,8 +20,7 @@ from hopefear.neural import TreeLoss
 from hopefear.neural.biaffine import by_word
 from hopefear.neural.learner import Biaffine
 from hopefear.storage import load
-from hopefear.tasks import recipe
-from hopefear.tasks.parse.task import dataset, held_out, train
+from tests.support.small_trees import dataset, held_out, train
 
 pytestmark = [pytest.mark.needs("neural"), pytest.mark.interpreted]
 
@@ -37,7 +36,7 @@ def bank():
 
 
 def data_of(bank, name="biaffine", **how):
-    return dataset(bank, features=recipe(name, "parse").inputs(SMALL, "standard"), **how)
+    return dataset(bank, learner=name, params=SMALL, **how)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,11 @@ import pytest
 from hopefear.data.sequences import Column, Sentences
 from hopefear.data.treebank import Treebank, parse_treebank
 from hopefear.features.arcs import templates
+from hopefear.tasks import base
 from hopefear.tasks.parse import pruning
+from hopefear.tasks.parse.model import encoded
+from hopefear.tasks.parse.prepare import prepare
+from hopefear.tasks.parse.task import Parsing
 
 WORDS = {
     "D": ("the", "a", "no"),
@@ -83,3 +87,18 @@ def written_treebank(n: int, seed: int = 0, nonprojective: float = 0.0) -> Treeb
             lines.append("\t".join(map(str, row)))
         lines.append("")
     return parse_treebank("\n".join([*lines, ""]).encode(), "small trees")
+
+
+def dataset(bank, order=None, tree="auto", **options):
+    """Trees as a learner sees them; options are those of ``Parser``."""
+    return prepare(bank, {"order": order, "tree": tree, **options}).data
+
+
+def held_out(data, bank):
+    """Other trees as the model of this data will see them."""
+    return encoded(bank, data.features, data.labels, data.kind, data.pruner).known(bank, 0)
+
+
+def train(data, learner="mira", params=None, **common):
+    """What a learner makes of the data."""
+    return base.train(Parsing(data.kind), data, learner, params, **common)

@@ -443,7 +443,7 @@ def test_progress_is_told_when_asked_for(problem, capsys):
     Tagger("perceptron", epochs=2, verbose=1).fit(*problem, X_val=problem[0], y_val=problem[1])
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
-    assert lines[0].startswith("epoch 1, loss ")
+    assert lines[0].startswith("epoch 1: dev f1 ") and ", training error " in lines[0]
     assert "dev f1 " in lines[1]
     Tagger("perceptron", epochs=1).fit(*problem)
     assert capsys.readouterr() == ("", "")

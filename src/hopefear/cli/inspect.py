@@ -36,7 +36,7 @@ examples:
 """
 _VOTED = (
     "\nA voted model has no single weight for a feature; train with "
-    "-p readout=averaged to see the heaviest ones."
+    "-p averaging=averaged to see the heaviest ones."
 )
 
 
@@ -144,7 +144,7 @@ def _in_words(facts: Mapping[str, Any], size: int, own: Mapping[str, Any]) -> di
         "data": _listed(about.get("data", {}), *kinds),
         "training": _listed(training, "examples", "updates", "mistakes"),
         "read as": _listed(about.get("reading", {}), "format", "column", "scheme", "dedup"),
-        "best pass": training.get("best_epoch"),
+        "best epoch": training.get("best_epoch"),
         "signature": facts["signature"],
     }
 

@@ -12,8 +12,9 @@ import time
 from collections.abc import Iterator
 from typing import Any, Self
 
-from hopefear.cli.console import Console, scored
+from hopefear.cli.console import Console
 from hopefear.core.progress import COMPILING, Stage, stage, watched
+from hopefear.training.loop import epoch_line
 
 _SOON = 0.7  # seconds: shorter work is over before one could read what it is
 _MANY = 50  # epochs beyond which every tenth gets a line
@@ -88,10 +89,10 @@ class ProgressBar:
                 return
             # Lines on standard error appear above the bar; standard output is left alone.
             self._bar = Progress(
-                Words(table_column=Column(no_wrap=True)),
-                BarColumn(bar_width=20),
-                TimeElapsedColumn(),
-                TimeRemainingColumn(),
+                Words(table_column=Column(no_wrap=True, overflow="ellipsis")),
+                BarColumn(bar_width=12, table_column=Column(min_width=12)),
+                TimeElapsedColumn(table_column=Column(min_width=7, no_wrap=True)),
+                TimeRemainingColumn(table_column=Column(min_width=7, no_wrap=True)),
                 console=Terminal(stderr=True),
                 transient=True,
                 redirect_stdout=False,
@@ -114,6 +115,9 @@ class ProgressBar:
             if work.text or not work.done:
                 return work.text or work.name
             speed = work.done / max(task.elapsed or 0.0, _SOON)
+            if work.unit == "bytes" and (work.total or work.done) >= 1e6:
+                of = f"{work.done / 1e6:,.0f} of {work.total / 1e6:,.0f}" if work.total else ""
+                return f"{work.name}: {of or f'{work.done / 1e6:,.0f}'} MB, {speed / 1e6:,.1f}/s"
             of = f"{work.done:,} of {work.total:,}" if work.total else f"{work.done:,}"
             return f"{work.name}: {of} {work.unit}, {speed:,.0f}/s"
         return ""
@@ -134,7 +138,6 @@ class TrainingLines:
 
     def __init__(self, console: Console, epochs: int, metric: str = "error") -> None:
         self.console, self.epochs, self.metric = console, epochs, metric
-        self._shown = {"nnz": "", "dev": ""}
         self._before = (time.perf_counter(), 0)
         self._stages = contextlib.ExitStack()
 
@@ -146,27 +149,16 @@ class TrainingLines:
         self._stages.close()
 
     def __call__(self, event: dict[str, Any]) -> None:
-        if "nnz" in event:
-            self._shown["nnz"] = f", {event['nnz']:,} non-zeros"
-        if "dev" in event:
-            dev, metric = event["dev"], self.metric
-            self._shown["dev"] = f", dev {metric} {scored(metric, dev[metric])}"
-            if f"baseline_{metric}" in dev:
-                first, best = (scored(metric, dev[f"{k}_{metric}"]) for k in ("baseline", "oracle"))
-                self._shown["dev"] += f" (1-best {first}, oracle {best})"
-        shown, epoch = self._shown["nnz"] + self._shown["dev"], event["epoch"]
+        epoch = event["epoch"]
         self._work.done = epoch
-        mistakes = 100.0 * event["mistakes"] / max(1, event["samples"])  # none before a merge
+        error = 100.0 * event["mistakes"] / max(1, event["samples"])  # none before a merge
         self._work.text = (
-            f"pass {int(-(-epoch // 1))}/{self.epochs}, {self._speed(event):,.0f} examples/s, "
-            f"mistakes {mistakes:.2f} %{shown}"
+            f"epoch {int(-(-epoch // 1))}/{self.epochs}, {self._speed(event):,.0f} examples/s, "
+            f"error {error:.1f} %"
         )
         if "pass_mistakes" in event and (self.epochs <= _MANY or epoch % 10 == 0):
             theory = f", {event['theory']['says']}" if event.get("theory") else ""
-            self.console.say(
-                f"pass {epoch}: {event.get('counted', 'mistakes')} {online_error(event):.2f} %"
-                f"{shown}{theory}, {event['seconds']:.2f} s"
-            )
+            self.console.say(f"{epoch_line(event, self.metric)}{theory}")
 
     def calibrating(self) -> None:
         """Ends the stage: epochs are over."""
@@ -176,11 +168,6 @@ class TrainingLines:
         now, (then, samples) = time.perf_counter(), self._before
         self._before = (now, event["samples"])
         return (event["samples"] - samples) / max(now - then, 1e-9)
-
-
-def online_error(event: dict[str, Any]) -> float:
-    """Returns mistakes of an epoch in percent; examples of weight above one come more than once."""
-    return 100.0 * event["pass_mistakes"] * event["epoch"] / event["samples"]
 
 
 class Compilation:

@@ -218,6 +218,12 @@ class Tags(Surface):
             default=1,
             help="how many labels before it a label depends on (default: 1)",
         )
+        options.whole(
+            group,
+            "--segments",
+            "label segments of up to N tokens as wholes, with features of their own, rather than "
+            "tokens",
+        )
         options.choice(
             group,
             "--search",
@@ -535,9 +541,9 @@ class Tags(Surface):
         for name in ("accuracy", *(["f1"] if scheme is not None else [])):
             facts[f"{name}_interval"] = sample.interval(name)
         if args.report is not None:
-            from hopefear.report.evaluation import Evidence
+            from hopefear.report.evaluation import ReportData
 
-            facts["page"] = Evidence(result.judgement(), result.sizes(), _pairs(model))
+            facts["page"] = ReportData(result.judgement(), result.sizes(), _pairs(model))
         return facts
 
     def findings(self, facts: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
@@ -592,10 +598,12 @@ class Tags(Surface):
         from hopefear.core.interfaces import n_weights
 
         features, header = model.features, model.features.to_header()
+        header = header.get("tokens", header)  # of segments
         names = ("order", "scheme", "constrained", "search", "temperature")
         facts: dict[str, Any] = {
             "labels": list(model.labels),
             **{name: getattr(model, name) for name in names},
+            "segments": getattr(features, "longest", None),
             "features": features.size,
             "edge_features": features.edge_size,
             "feature_kind": features.kind,
@@ -628,10 +636,13 @@ class Tags(Surface):
         if facts["scheme"] is not None:
             free = "" if facts["constrained"] else ", which outputs need not follow"
             scheme = facts["scheme"] + free
+        structure = {"chain": f"order {facts['order']}, search {facts['search']}"}
+        if facts["segments"] is not None:
+            structure = {"segments": f"up to {facts['segments']} tokens"}
         return {
             "labels": labels_in_words(facts["labels"]),
             "scheme": scheme,
-            "chain": f"order {facts['order']}, search {facts['search']}",
+            **structure,
             "temperature": f"{facts['temperature']:.3g}",
             "features": f"{facts['features']:,}{edges} ({origin})",
             "hash collisions": None if shared is None else f"{shared:.2f} %",

@@ -300,7 +300,7 @@ def _summary(
     trained: Any,
     compiling: float,
 ) -> None:
-    dev, place = result["dev"], f" (pass {result['best_epoch']} of {result['epochs']})"
+    dev, place = result["dev"], f" (epoch {result['best_epoch']} of {result['epochs']})"
     scores = {}
     for score in surface.scores(prepared) if dev else ():
         scores[f"dev {score.title}"] = f"{scored(score.name, dev[score.name])}{score.unit}{place}"
@@ -308,14 +308,14 @@ def _summary(
     weights = f"{result['nnz']:,} non-zeros"
     if result["last_nnz"] != result["nnz"]:
         weights += f" (the last weights have {result['last_nnz']:,})"
-    error = f"{result['online_error']:.2f} % of {surface.unit} in the last pass"
-    if (counted := trained.fit.history[-1].get("counted", "wrong")) != "wrong":
+    error = f"{result['online_error']:.2f} % of {surface.unit} in the last epoch"
+    if trained.fit.history[-1].get("counted") == "unsure":
         error += " (gold has at most half of the probability, or any loss)"
     console.say()
     console.pairs(
         {
             **scores,
-            f"{counted} while learning": error,
+            "training error": error,
             "kept": weights,
             **surface.summary(prepared, result, trained),
             "theory": result["theory"]["says"] if "theory" in result else None,
@@ -401,7 +401,7 @@ def save(args: argparse.Namespace, model: Any) -> None:
 
 def outcome(args: argparse.Namespace, trained: Any, seconds: float) -> dict[str, Any]:
     """What ``--json`` says of any run."""
-    from hopefear.cli.progress import online_error
+    from hopefear.training.loop import training_error
 
     model, fit = trained.model, trained.fit
     last, best = fit.history[-1], fit.best_epoch
@@ -416,7 +416,7 @@ def outcome(args: argparse.Namespace, trained: Any, seconds: float) -> dict[str,
         "last_nnz": fit.trainer.support()[0],
         "updates": fit.trainer.updates,
         "mistakes": fit.trainer.mistakes,
-        "online_error": online_error(last),
+        "online_error": training_error(last),
         "loss": last["loss"],
         **{key: last[key] for key in ("objective", "dual", "gap") if key in last},
         "dev": next((e.get("dev") for e in fit.history if e["epoch"] == best), None),

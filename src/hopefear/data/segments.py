@@ -150,6 +150,29 @@ def segment_codes(labels: Sequence[str]) -> tuple[list[int], list[int]]:
     return firsts, inside
 
 
+def check_segments(data: SequenceDataset) -> None:
+    """Refuse labels that are no segments, which kernels would follow out of their arrays."""
+    rows, longest = data.rows, data.features.longest
+    begin, inside = segment_codes(data.labels)
+    before = np.full(len(data.labels), -1)  # codes of the same segment
+    before[[code for code in inside if code >= 0]] = [
+        code for code, other in zip(begin, inside, strict=True) if other >= 0
+    ]
+    codes = rows.labels
+    goes_on = before[codes] >= 0
+    k = np.arange(codes.size)
+    first = np.maximum.accumulate(np.where(goes_on, 0, k))
+    opens = np.zeros(codes.size, bool)
+    opens[rows.starts[:-1][np.diff(rows.starts) > 0]] = True
+    wrong = goes_on & (opens | (codes[first] != before[codes]) | (k - first >= longest))
+    wrong[1:] |= goes_on[1:] & goes_on[:-1] & (before[codes[1:]] != before[codes[:-1]])
+    if wrong.any():
+        raise HopefearError(
+            f"{data.source}: token {int(np.argmax(wrong)) + 1} goes on with no span of up to "
+            f"{longest} tokens"
+        )
+
+
 class Shortened(NamedTuple):
     """BIO labels without long spans, and the number of spans that were cut."""
 

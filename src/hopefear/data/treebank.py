@@ -40,6 +40,7 @@ from hopefear.errors import HopefearError, InputError
 
 # The columns of every treebank, whatever its file has; UPOS is the coarse tag, XPOS the fine one.
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
+TAGS = ("upos", "xpos", "feats")  # those that taggers give
 ALIASES = {"word": "form", "cpos": "upos", "pos": "xpos", "tag": "xpos"}
 UPOS = {
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN"),
@@ -188,19 +189,18 @@ class Treebank:
         heads = frozen_as(heads, _INT32)
         return Treebank(sentences, heads, self.relations, self.file, self.format)
 
-    def with_tags(self, tags: Column) -> Treebank:
-        """The same trees, of whose words nothing is known but these tags, coarse and fine.
+    def with_tags(self, tags: Mapping[str, Column]) -> Treebank:
+        """The same trees, of whose words nothing is known but these columns of tags.
 
         Examples
         --------
-        >>> bank = parse_treebank(b"Wait\\tVB\\t0\\n").with_tags(Column.of(["VERB"]))
-        >>> bank.sentences.columns["upos"].texts(), bank.sentences.columns["lemma"].texts()
-        (['VERB'], ['_'])
+        >>> bank = parse_treebank(b"Wait\\tVB\\t0\\n").with_tags({"upos": Column.of(["VERB"])})
+        >>> [bank.sentences.columns[name].texts() for name in ("upos", "xpos", "lemma")]
+        [['VERB'], ['_'], ['_']]
         """
-        nothing = _constant(self.n_tokens)
-        words = {"form": self.sentences.columns["form"], "lemma": nothing, "feats": nothing}
-        table = {**self.sentences.columns, **words, "upos": tags, "xpos": tags}
-        columns = ColumnTable({name: table[name] for name in COLUMNS}, ALIASES)
+        known = self.sentences.columns
+        blank = dict.fromkeys(("lemma", *TAGS), _constant(self.n_tokens))
+        columns = ColumnTable({**dict(known), **blank, **tags}, ALIASES)
         return replace(self, sentences=replace(self.sentences, columns=columns))
 
     def describe(self) -> str:

@@ -105,7 +105,7 @@ def _request(verb: str, words: str, output: str) -> Schema:
             fields[name]["default"] = usual
     if "unknown" in fields:
         fields["unknown_label"] = {**_TEXT, "default": "unknown"}
-        words = "Probabilities of all classes; of a tagger those of tokens, spans and sentences."
+        words = "Probabilities too: of all classes, of tokens and spans, of the candidate."
         fields["proba"] = {"type": "boolean", "default": False, "description": words}
     body = _object(fields) | {
         "additionalProperties": False,

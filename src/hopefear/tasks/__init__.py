@@ -127,7 +127,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.parse.prepare:prepare",
         "hopefear.tasks.parse.estimator:Parser",
         "hopefear.data.python_input:trees_in",
-        "hopefear.tasks.parse.serving:ParseService",
+        "hopefear.tasks.parse.answers:ParseService",
         memory=2.0,
     ),
     "tune": TaskEntry(

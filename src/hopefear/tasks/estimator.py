@@ -31,7 +31,7 @@ from hopefear.tasks.base import Task, Trained, needs_temperature, train
 from hopefear.tasks.prepare import Options, Prepared, Run, learn
 from hopefear.tasks.prepare import held_out as held_out
 from hopefear.training.checkpoints import InterruptedTrainingError
-from hopefear.training.loop import Event, counts
+from hopefear.training.loop import Event, counts, epoch_line
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.stopping import Stopping
@@ -60,7 +60,6 @@ class Estimator(BaseEstimator):
     """
 
     _task: ClassVar[str]
-    _lines_show: ClassVar[tuple[str, ...]] = ()  # scores in the lines of verbose; none means all
     _params: Mapping[str, Any] | None = None  # None: the constructor takes none for a learner
     learner: str
     random_state: Any
@@ -123,8 +122,9 @@ class Estimator(BaseEstimator):
             return 1
         return self.n_jobs if self.n_jobs > 0 else os.cpu_count() or 1
 
-    def _listeners(self) -> list[Callable[[Event], None]]:
-        line = [partial(say, scores=self._lines_show)] if self.verbose else []
+    def _listeners(self, score: str | None = None) -> list[Callable[[Event], None]]:
+        """What gets every event; ``score`` is the one that lines of epochs show."""
+        line = [partial(say, score=score)] if self.verbose else []
         return [*(self.callbacks or ()), *line]
 
 
@@ -239,7 +239,7 @@ class ModelEstimator(Estimator, Generic[M]):
         elif options.get("early_stopping"):
             fraction, seed = options["validation_fraction"], options["random_state"]
             prepared, dev = prepared.split(fraction, seed)
-        run = replace(run, on_event=[*run.on_event, *self._listeners()])
+        run = replace(run, on_event=[*run.on_event, *self._listeners(prepared.stop_on)])
         if run.start is None:
             run = replace(run, start=self._start(prepared))
         trained = learn(prepared, options, dev, run)
@@ -339,7 +339,7 @@ class ModelEstimator(Estimator, Generic[M]):
             shuffle=self.shuffle,
             dev=dev,
             stopping=stopping,
-            on_event=self._listeners(),
+            on_event=self._listeners(stop_on),
             n_jobs=self._jobs(),
             shards=self.shards,
             **options,
@@ -448,13 +448,10 @@ def given_together(**pair: Any) -> bool:
     return not any(missing)
 
 
-def say(event: Event, scores: Sequence[str] = ()) -> None:
-    """A line on the standard error stream for every pass, with all or some scores."""
+def say(event: Event, score: str | None = None) -> None:
+    """Prints a line on an epoch to standard error, with one score or all of them."""
     if "pass_mistakes" in event:
-        values = {key: event[key] for key in ("epoch", "loss", "pass_mistakes", "nnz")}
-        dev = event.get("dev", {})
-        values |= {f"dev {key}": dev[key] for key in (scores or dev) if key in dev}
-        print(*(f"{key} {value:.6g}" for key, value in values.items()), sep=", ", file=sys.stderr)
+        print(epoch_line(event, score), file=sys.stderr)
 
 
 @contextmanager

@@ -22,7 +22,17 @@ from hopefear.training.predictors import Predictor, predictor_from_arrays
 from hopefear.training.stopping import Stopping
 from hopefear.training.trainer import Event, Trainer, counts
 
-__all__ = ["Event", "Fit", "LearningWarning", "Loop", "counts", "fit", "trainer_of"]
+__all__ = [
+    "Event",
+    "Fit",
+    "LearningWarning",
+    "Loop",
+    "counts",
+    "epoch_line",
+    "fit",
+    "trainer_of",
+    "training_error",
+]
 
 
 class LearningWarning(UserWarning):
@@ -382,3 +392,41 @@ def _is_number(value: object) -> bool:
     if type(value) is int:
         return abs(value) < 2**63
     return type(value) is float and math.isfinite(value)
+
+
+def epoch_line(event: Event, score: str | None = None) -> str:
+    """Returns a line on an epoch: its score on held-out data, training error, size, seconds.
+
+    Parameters
+    ----------
+    event : dict
+        The event of the epoch.
+    score : str, optional
+        The score to show; all of them unless said.
+
+    Examples
+    --------
+    >>> event = {"epoch": 2, "samples": 40, "pass_mistakes": 1, "nnz": 7000, "seconds": 0.1}
+    >>> epoch_line({**event, "dev": {"f1": 71.25, "recall": 70.0}}, "f1")
+    'epoch 2: dev f1 71.25, training error 5.00 %, 7,000 non-zeros, 0.10 s'
+    """
+    dev, words = event.get("dev", {}), list[str]()
+    names = [score] if score is not None and score in dev else [*dev]
+    for name in names:
+        words.append(f"dev {name} {_digits(name, dev[name])}")
+        if f"baseline_{name}" in dev:
+            first, best = (_digits(name, dev[f"{who}_{name}"]) for who in ("baseline", "oracle"))
+            words[-1] += f" (1-best {first}, oracle {best})"
+    words.append(f"training error {training_error(event):.2f} %")
+    words += [f"{event['nnz']:,} non-zeros"] if "nnz" in event else []
+    words += [f"{event['seconds']:.2f} s"] if "seconds" in event else []
+    return f"epoch {event['epoch']}: {', '.join(words)}"
+
+
+def training_error(event: Event) -> float:
+    """Returns mistakes of an epoch in percent; examples of weight above one come more than once."""
+    return 100.0 * event["pass_mistakes"] * event["epoch"] / event["samples"]
+
+
+def _digits(name: str, value: float) -> str:
+    return f"{value:.4f}" if name.endswith("cost") else f"{value:.2f}"

@@ -9,8 +9,8 @@ import pytest
 from hopefear.core.workspace import Example
 from hopefear.errors import HopefearError
 from hopefear.features.arcs import naming
-from hopefear.tasks.parse.task import dataset, train
 from tests.support import small_trees
+from tests.support.small_trees import dataset, train
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
 quick = small_trees.quick
@@ -24,8 +24,8 @@ def bank():
 @pytest.fixture(scope="module", params=[(1, "nonprojective"), (2, "projective")])
 def model(request, bank):
     order, tree = request.param
-    bits = {"plain_bits": 12, "row_bits": 10}
-    data = dataset(bank, order, tree, features="light" if order == 1 else "standard", **bits)
+    features = "light" if order == 1 else "standard"
+    data = dataset(bank, order, tree, features=features, hash_bits=12)
     return train(data, "perceptron", epochs=1).model
 
 

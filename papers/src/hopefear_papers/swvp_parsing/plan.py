@@ -20,7 +20,7 @@ from hopefear.losses.swvp import BALANCED, OWN, SWVP, substructures
 from hopefear.recipes import Scale
 from hopefear.rules.sgd import SGD
 from hopefear.tasks import recipe
-from hopefear.tasks.parse.task import dataset, held_out
+from hopefear.tasks.parse.prepare import PreparedTrees, prepare
 from hopefear_papers.frame import Entrant, find_data
 
 HELD_OUT = 0.1  # share of the training sentences, where a treebank has no development trees
@@ -74,7 +74,7 @@ def learner_of(entrant: Entrant, beta: float, longest: int) -> Learner:
     """
     if entrant is CSP:
         loss = SWVP(BALANCED, jj=OWN, checked=False, own=substructures([range(longest)]))
-        return Learner(loss, SGD(), Averaged(), on="mistakes")
+        return Learner(loss, SGD(), Averaged(), update_on="mistakes")
     learner: Learner = recipe(entrant.recipe, "parse").build(Scale(), **entrant.fixed, beta=beta)
     return learner
 
@@ -118,7 +118,7 @@ class Plan:
     banks: tuple[Bank, ...]
     works: tuple[Work, ...]
     replicates: int = 5000
-    bits: tuple[int | None, int | None] = (None, None)  # of hashed features
+    hash_bits: int | None = None
 
 
 _EVERY = tuple(OTHERS)
@@ -177,7 +177,7 @@ QUICK = Plan(
         Work("generated, bare", 1, 3, (0.5, 1.0, 4.0)),
     ),
     replicates=500,
-    bits=(16, 12),
+    hash_bits=16,
 )
 
 
@@ -241,31 +241,30 @@ class Problem:
 
     split: Split
     order: int
-    bits: tuple[int | None, int | None]
+    hash_bits: int | None
 
-    @cached_property
+    @property
     def train(self) -> TreeDataset:
-        plain_bits, row_bits = self.bits
-        return dataset(
-            self.split.train,
-            self.order,
-            labelled=self.split.bank.labelled,
-            plain_bits=plain_bits,
-            row_bits=row_bits,
-        )
+        return self._prepared.data
 
     @cached_property
     def dev(self) -> TreeDataset:
-        return held_out(self.train, self.split.dev)
+        return self._prepared.encoded(self.split.dev)
 
     @cached_property
     def test(self) -> TreeDataset:
-        return held_out(self.train, self.split.test)
+        return self._prepared.encoded(self.split.test)
+
+    @cached_property
+    def _prepared(self) -> PreparedTrees:
+        unlabelled = not self.split.bank.labelled
+        options = {"order": self.order, "unlabelled": unlabelled, "hash_bits": self.hash_bits}
+        return prepare(self.split.train, options)
 
     @property
     def identity(self) -> dict[str, Any]:
         """What a run depends on beside its learner."""
-        more = {"labelled": self.split.bank.labelled, "bits": list(self.bits)}
+        more = {"labelled": self.split.bank.labelled, "bits": self.hash_bits}
         return {"order": self.order, **more, **self.split.digests}
 
     def facts(self) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def measure(call: Call) -> list[Results]:
     whole, start, results = sum(work.whole_cost for work in works), 0.0, []
     splits = {name: split_of(bank, folder) for name, bank in banks.items()}
     for work in works:
-        problem = Problem(splits[work.bank], work.order, plan.bits)
+        problem = Problem(splits[work.bank], work.order, plan.hash_bits)
         share = work.whole_cost / whole
         tell = call.teller(start, share)
         results.append(measure_work(problem, work, plan.replicates, call.runs, tell))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hopefear.data.sequences import Column, Sentences
-from hopefear.data.tree_rows import TreeDataset
 from hopefear.data.treebank import MISSING, Treebank
 from hopefear.errors import HopefearError
-from hopefear.tasks import recipe
-from hopefear.tasks.base import Explanation, NBestList, Predictions, begin, cut
+from hopefear.tasks.answers import Question
+from hopefear.tasks.base import Explanation, NBestList, Predictions, Trained, begin, cut
 from hopefear.tasks.estimator import (
     ModelEstimator,
     as_value_errors,
@@ -21,14 +19,20 @@ from hopefear.tasks.estimator import (
     given_together,
     held_out,
 )
-from hopefear.tasks.parse import task
+from hopefear.tasks.parse.answers import BEST, ParseAnswers, ParsedSentence, answer, read_text
 from hopefear.tasks.parse.model import ParseModel
-from hopefear.tasks.parse.task import DEFAULT_LEARNER, Parsing, further, scores_of
+from hopefear.tasks.parse.prepare import (
+    DEFAULT_LEARNER,
+    PreparedTrees,
+    prepare,
+    sentences_of,
+    trees_of,
+)
+from hopefear.tasks.parse.pruning import HEADS
+from hopefear.tasks.parse.taggers import FOLDS
+from hopefear.tasks.parse.task import Parsing, scores_of
+from hopefear.tasks.prepare import Run
 from hopefear.training.loop import Event
-
-_COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
-# What rows of strings mean, by their length.
-_ROWS = {1: ("form",), 2: ("form", "xpos"), 5: _COLUMNS}
 
 
 class ParsedTree(NamedTuple):
@@ -58,13 +62,24 @@ class Parser(ModelEstimator[ParseModel]):
         ``"standard"``, ``"light"`` (fewer: quicker, worse), a TOML file of templates, or templates.
     tags : str, optional
         Column of the tags; ``xpos`` unless it is empty, else ``upos``.
-    tagger : Tagger, optional
-        What gives the words their tags; then lemmas and morphology are not looked at. Anything with
-        a ``predict`` that takes lists of words will do. It is not saved with the model.
+    tagger : "auto", Tagger, sequence or dict of taggers, optional
+        What gives the words their tags; then lemmas are not looked at, and the words alone will do.
+        ``"auto"`` trains taggers for the tags and the morphology that the features look at. A
+        tagger of one's own gives the column it was trained on, or that of its key in a dict.
+        Taggers are saved with the model.
+    jackknife : int
+        The training trees get their tags from taggers that were trained on all but one of so many
+        parts, so that tags are as bad in training as later; 0 takes taggers as they are.
+    heads : int
+        Most heads of a word that are looked at, the likeliest of a small parser; 0 for all.
+    unlabelled : bool
+        Learn heads alone, without relations.
     hash_bits : int, optional
         Features share ``2**hash_bits`` weights; more make larger models, with fewer collisions.
     dictionary : bool
         Only the features of the training trees count, and each has weights of its own.
+    temperature : bool
+        Fit the temperature that makes probabilities of scores.
     epochs : int, optional
         Passes over the data, at most. None is 10; for batch learners, their own number; for
         networks 20.
@@ -74,6 +89,8 @@ class Parser(ModelEstimator[ParseModel]):
         Hold out a part of the sentences, as ``X_val`` of :meth:`fit` would.
     validation_fraction : float
         The part that is held out. Larger chooses better and learns from less.
+    metric : {"las", "uas"}, optional
+        Score of the held-out data that decides; LAS where there are relations.
     patience : int, optional
         Passes without a better score before training ends; None is a third of the passes, 3 at
         least, of batch learners 20, of networks 5, and 0 runs all of them. The best model is kept
@@ -122,7 +139,7 @@ class Parser(ModelEstimator[ParseModel]):
     """
 
     _task, _models, _kind = "parse", ParseModel, Parsing
-    _data: TreeDataset | None = None  # what further sentences must be like
+    _first: PreparedTrees | None = None  # what further sentences must be like
 
     def __init__(
         self,
@@ -133,12 +150,17 @@ class Parser(ModelEstimator[ParseModel]):
         features: Any = "standard",
         tags: str | None = None,
         tagger: Any = None,
+        jackknife: int = FOLDS,
+        heads: int = HEADS,
+        unlabelled: bool = False,
         hash_bits: int | None = None,
         dictionary: bool = False,
+        temperature: bool = True,
         epochs: int | None = None,
         shuffle: bool = True,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        metric: str | None = None,
         patience: int | None = None,
         n_jobs: int | None = 1,
         callbacks: Sequence[Callable[[Event], None]] | None = None,
@@ -165,23 +187,21 @@ class Parser(ModelEstimator[ParseModel]):
             without a better score, and the best model is kept.
         """
         with as_value_errors():
-            seed = self._seed()
-            bank, labelled = self._bank(X, y)
+            bank = self._bank(X, y)
             given = (
                 X_val is not None
                 if isinstance(X_val, Treebank)
                 else given_together(X_val=X_val, y_val=y_val)
             )
-            rest = self._bank(X_val, y_val)[0] if given else None
-            if rest is None and self.early_stopping:
-                first, part = held_out(len(bank), self.validation_fraction, seed, "sentences")
-                rest, bank = bank.take(part), bank.take(first)
-            data = self._dataset(bank, labelled, seed)
-            dev = None if rest is None else task.held_out(data, rest)
-            stop_on = "las" if data.labels else "uas"
-            self._model = self._train(Parsing(data.kind), data, dev, stop_on, seed=seed)
-        self._data = data.take([]).known(None, 0)
+            self.train(bank, self._bank(X_val, y_val) if given else None)
         return self
+
+    def train(self, examples: Any, dev: Any = None, run: Run | None = None) -> Trained:
+        if dev is None and self.early_stopping:
+            bank, fraction = examples, self.validation_fraction
+            rest, part = held_out(len(bank), fraction, self._seed(), "sentences")
+            dev, examples = bank.take(part), bank.take(rest)
+        return super().train(examples, dev, run)
 
     @for_streams
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -191,35 +211,63 @@ class Parser(ModelEstimator[ParseModel]):
         arcs; new relations are refused. After :meth:`fit` it goes on from where that ended.
         """
         with as_value_errors():
-            bank, labelled = self._bank(X, y)
+            bank = self._bank(X, y)
             if self._begun():
-                assert self._data is not None
-                self._learn(further(self._data, bank), self._trainer)
+                assert self._first is not None
+                self._learn(self._first.more(bank), self._trainer)
                 return self
-            data = self._dataset(bank, labelled, self._seed())
-            model, trainer = begin(Parsing(data.kind), data, self.learner, self._learner_params())
-            self._learn(data, trainer)
-            self._model, self._data = model, data.take([]).known(None, 0)
+            prepared = self._prepare(bank, self._options())
+            params = self._learner_params()
+            self._model, trainer = begin(prepared.task, prepared.data, self.learner, params)
+            self._learn(prepared.data, trainer)
         return self
 
     def predict(self, X: Any) -> list[list[Any]]:
         """The best tree of every sentence: ``(head, relation)`` of each word, or its head alone."""
-        with as_value_errors():
-            data = self._question(X)
-            codes = self.model_.decoder(self._jobs()).predict(data.rows)
-        return Predictions(cut(self._tree(codes), data.rows.starts))
+        return Predictions(each.tree for each in self._answer(X))
 
     def predict_nbest(self, X: Any, n: int = 5) -> list[list[ParsedTree]]:
         """The n best trees of every sentence, best first; fewer where there are fewer."""
-        with as_value_errors():
-            lists = self.model_.decoder(self._jobs()).k_best(self._question(X).rows, n)
         return [
-            NBestList(
-                ParsedTree(self._tree(codes), float(p), float(share), float(score))
-                for codes, score, p, share in zip(*ranked, strict=True)
-            )
-            for ranked in lists
+            NBestList(ParsedTree(t.tree, t.probability, t.share, t.score) for t in ranked)
+            for ranked in self._answer(X, Question(n))
         ]
+
+    def predict_text(
+        self, text: str, *, proba: bool = False, tokenizer: Any = None
+    ) -> list[ParsedSentence]:
+        """The sentences of a text, with their trees.
+
+        A parser that has learned from tags needs a tagger, such as those of ``tagger="auto"``.
+        Words have ``start`` and ``end``, in characters of the text.
+
+        Parameters
+        ----------
+        text : str
+            Any text; a blank line ends a sentence.
+        proba : bool
+            Probabilities of trees and heads.
+        tokenizer : Tokenizer, optional
+            What finds sentences and words; without it the
+            :class:`~hopefear.data.tokenizer.Tokenizer` whose words look as those of the training
+            data.
+
+        Examples
+        --------
+        >>> parser = Parser("perceptron", order=1).fit([["It", "rains", "."]], [[2, 0, 2]])
+        >>> parser.predict_text("It rains. It rains.")[1].tokens[0]
+        ParsedToken(text='It', head=2, start=10, end=12)
+        """
+        check_is_fitted(self)
+        with as_value_errors():
+            if not isinstance(text, str):
+                raise HopefearError(
+                    f"predict_text takes one string, not {type(text).__name__}; "
+                    "predict takes sequences of words"
+                )
+            model = self.model_
+            rows = read_text(text, model.tokenizer if tokenizer is None else tokenizer)
+            return list(answer(model, rows, Question(proba=proba), self._jobs()).trees())
 
     def predict_marginals(self, X: Any) -> list[list[dict[int, float]]]:
         """For every word the probability of each head, summed over all trees and relations.
@@ -234,7 +282,8 @@ class Parser(ModelEstimator[ParseModel]):
         [2, 0]
         """
         with as_value_errors():
-            rows = self._question(X).rows
+            check_is_fitted(self)
+            rows = self.model_.encode(self._words(X)).rows
             shares = self.model_.decoder(self._jobs()).probabilities(rows)
         arcs = list(zip(rows.heads.tolist(), shares.tolist(), strict=True))
         return cut([dict(word) for word in cut(arcs, rows.ptr)], rows.starts)
@@ -255,11 +304,11 @@ class Parser(ModelEstimator[ParseModel]):
         """
         check_is_fitted(self)
         with as_value_errors():
-            bank, _ = self._bank(X, y)
-            decoder, rows = self.model_.decoder(self._jobs()), self.model_.encode(bank).rows
-            scores = scores_of(bank, decoder.predict(rows), self._model.labels)
+            bank = self._bank(X, y)
+            decoder, data = self.model_.decoder(self._jobs()), self.model_.encode(bank)
+            scores = scores_of(bank, decoder.predict(data.rows), self._model.labels, data.bank)
             if decoder.proved is not None:
-                scores["proved_best"] = 100.0 * decoder.proved / max(1, rows.weights.size)
+                scores["proved_best"] = 100.0 * decoder.proved / max(1, len(data))
             return scores
 
     def explain(self, X: Any, sentence: int = 0, word: int = 0) -> Explanation:
@@ -289,140 +338,30 @@ class Parser(ModelEstimator[ParseModel]):
         tags.input_tags.dict = True
         return tags
 
-    def _tree(self, codes: np.ndarray) -> list[Any]:
-        heads, relations = self._model.trees(codes)
-        if relations is None:
-            return heads.tolist()
-        return list(zip(heads.tolist(), relations.texts(), strict=True))
-
-    def _question(self, X: Any) -> TreeDataset:
+    def _answer(self, X: Any, question: Question = BEST) -> ParseAnswers:
         check_is_fitted(self)
-        return self._model.encode(self._words(X))
+        with as_value_errors():
+            return answer(self.model_, self._words(X), question, self._jobs())
 
     def _words(self, X: Any) -> Treebank:
         """Sentences without trees."""
-        bank = X if isinstance(X, Treebank) else Treebank.bare(sentences_of(X))
-        return self._tagged(bank)
+        return X if isinstance(X, Treebank) else Treebank.bare(sentences_of(X))
 
-    def _bank(self, X: Any, y: Any) -> tuple[Treebank, bool]:
-        """Sentences with their trees, and whether there are relations."""
+    def _bank(self, X: Any, y: Any) -> Treebank:
+        """Sentences with their trees."""
         if isinstance(X, Treebank):
             if y is not None:
                 raise HopefearError("a Treebank has its own trees; leave y out")
             if X.n_tokens and X.heads.min() < 0:
                 raise HopefearError(f"{X.source} was read without trees; read it with heads=True")
-            return self._tagged(X), True
+            return X
         if y is None:
             raise HopefearError("sentences need trees: give y, or a Treebank as X")
         sentences = sentences_of(X)
         heads, relations = trees_of(y, sentences.starts)
-        labels = [MISSING] * len(heads) if relations is None else relations
-        return self._tagged(Treebank.of(sentences, heads, labels)), relations is not None
+        return Treebank.of(sentences, heads, relations or [MISSING] * len(heads))
 
-    def _tagged(self, bank: Treebank) -> Treebank:
-        if self.tagger is None:
-            return bank
-        words = cut(bank.sentences.columns["form"].texts(), bank.starts)
-        tags = [str(tag) for sentence in self.tagger.predict(words) for tag in sentence]
-        if len(tags) != bank.n_tokens:
-            raise HopefearError(f"{bank.n_tokens} words got {len(tags)} tags; is it a tagger?")
-        return bank.with_tags(Column.of(tags))
-
-    def _dataset(self, bank: Treebank, labelled: bool, seed: int) -> TreeDataset:
-        bits = {}
-        if self.hash_bits is not None:
-            bits = {"plain_bits": self.hash_bits, "row_bits": max(8, self.hash_bits - 2)}
-        return task.dataset(
-            bank,
-            self.order,
-            self.tree,
-            features=recipe(self.learner, "parse").inputs(self._learner_params(), self.features),
-            tags=self.tags,
-            labelled=labelled,
-            dictionary=self.dictionary,
-            seed=seed,
-            **bits,
-        )
-
-
-def sentences_of(X: Any) -> Sentences:
-    """Lists of words as columns.
-
-    >>> sentences_of([["It", "rains"]]).columns["form"].texts()
-    ['It', 'rains']
-    """
-    table: dict[str, list[str]] = {name: [] for name in _COLUMNS}
-    starts = [0]
-    for i, sentence in enumerate(X):
-        if isinstance(sentence, str | bytes | Mapping):
-            raise HopefearError(
-                f"X[{i}] is {sentence!r:.40}, not a list of words; a sentence is a list"
-            )
-        for word in sentence:
-            row = _word(word, i)
-            for name in _COLUMNS:
-                table[name].append(row.get(name) or MISSING)
-        starts.append(len(table["form"]))
-    columns = {name: Column.of(texts) for name, texts in table.items()}
-    return Sentences(np.array(starts, np.int64), columns, "X")
-
-
-def _word(word: Any, i: int) -> Mapping[str, str]:
-    if isinstance(word, str):
-        return {"form": word}
-    if isinstance(word, Mapping):
-        unknown = sorted(map(str, set(word) - set(_COLUMNS)))
-        if unknown or not word.get("form"):
-            raise HopefearError(
-                f"X[{i}]: the keys of a word are {', '.join(_COLUMNS)}, form among them, not "
-                f"{sorted(map(str, word))}"
-            )
-        row = dict(word)
-    elif isinstance(word, tuple | list) and len(word) in _ROWS:
-        row = dict(zip(_ROWS[len(word)], word, strict=True))
-    else:
-        raise HopefearError(
-            f"X[{i}]: a word is a string, a pair of word and tag, a row of {', '.join(_COLUMNS)}, "
-            f"or a dict, not {word!r:.60}"
-        )
-    if not all(value is None or isinstance(value, str) for value in row.values()):
-        raise HopefearError(f"X[{i}]: a word consists of strings, not of {word!r:.60}")
-    return row
-
-
-def trees_of(y: Any, starts: np.ndarray) -> tuple[np.ndarray, list[str] | None]:
-    """Heads of all words, and relations where there are any.
-
-    >>> trees_of([[(2, "expl"), (0, "root")]], np.array([0, 2]))[1]
-    ['expl', 'root']
-    >>> trees_of([([2, 0], ["expl", "root"])], np.array([0, 2]))[0].tolist()
-    [2, 0]
-    """
-    trees, lengths = list(y), np.diff(starts).tolist()
-    if len(trees) != len(lengths):
-        raise HopefearError(f"{len(lengths)} sentences need as many trees, not {len(trees)}")
-    heads: list[Any] = []
-    relations: list[Any] = []
-    for i, (tree, n) in enumerate(zip(trees, lengths, strict=True)):
-        some = list(tree)
-        if len(some) == 2 and all(np.ndim(part) == 1 for part in some) and not _is_arc(some[0]):
-            some = list(zip(*some, strict=True))
-        if len(some) != n:
-            raise HopefearError(f"y[{i}] has {len(some)} words, and X[{i}] has {n}")
-        if all(_is_arc(arc) for arc in some) and some:
-            heads += [arc[0] for arc in some]
-            relations += [arc[1] for arc in some]
-        else:
-            heads += some
-    if relations and len(relations) < len(heads):
-        raise HopefearError("some trees of y have relations and some have none; give all or none")
-    if not all(isinstance(h, int | np.integer) for h in heads):
-        raise HopefearError(
-            "heads in y are whole numbers: that of the word, or 0 for the root; relations beside "
-            "them are strings"
-        )
-    return np.array(heads, np.int64), relations or None
-
-
-def _is_arc(arc: Any) -> bool:
-    return isinstance(arc, tuple | list) and len(arc) == 2 and isinstance(arc[1], str)
+    def _prepare(self, examples: Any, options: Mapping[str, Any]) -> PreparedTrees:
+        prepared = prepare(examples, options)
+        self._first = replace(prepared, data=prepared.data.take([]).known(None, 0))
+        return prepared

@@ -32,10 +32,9 @@ def explain(model: ParseModel, bank: Treebank, sentence: int, word: int) -> Expl
     """
     if not 0 <= sentence < len(bank) or not 0 <= word < np.diff(bank.starts)[sentence]:
         raise HopefearError(f"there is no word {word + 1} in a sentence {sentence + 1}")
-    one = bank.take([sentence])
-    data = model.encode(one)
+    data = model.encode(bank.take([sentence]))
     best = model.decoder().predict(data.rows)
-    return _compared(model, one, best, _runner_up(model, data, best, word), word)
+    return _compared(model, data.bank, best, _runner_up(model, data, best, word), word)
 
 
 def against(

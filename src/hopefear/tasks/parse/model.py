@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from hopefear.core.interfaces import n_weights
 from hopefear.data.labels import limits_of
 from hopefear.data.sequences import Column
+from hopefear.data.tokenizer import Tokenizer
 from hopefear.data.tree_rows import TreeDataset, TreeKind, TreeRows
 from hopefear.data.treebank import MISSING, Treebank
 from hopefear.errors import HopefearError, ModelError
@@ -22,6 +24,7 @@ from hopefear.structures.tree.searches import tree_search
 from hopefear.structures.tree.tree import Tree
 from hopefear.tasks.base import Explanation, Model
 from hopefear.tasks.parse.pruning import Pruner, plain_rows
+from hopefear.tasks.parse.taggers import Taggers
 from hopefear.training.decoders.base import KBest
 from hopefear.training.decoders.trees import TreeDecoder
 from hopefear.training.predictors import Predictor, predictor_from_arrays
@@ -49,6 +52,8 @@ class ParseModel(Model):
         How the model was made, in one line.
     about : dict
         Learner and its parameters, training summary, origin of the data.
+    taggers : Taggers, optional
+        What gives words their tags; without, they must have some.
     """
 
     task: ClassVar[str] = "parse"
@@ -60,6 +65,7 @@ class ParseModel(Model):
     temperature: float = 1.0
     signature: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
+    taggers: Taggers | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -71,15 +77,28 @@ class ParseModel(Model):
         return structure_of(self.features, self.labels, self.kind, limits)
 
     def encode(self, bank: Treebank | TreeDataset, allowed: Any = None) -> TreeDataset:
-        """Sentences as this model sees them.
+        """Returns sentences as this model sees them, with the tags of its taggers.
 
         ``allowed``: for every word the heads it may have, or None for any.
         """
         if isinstance(bank, TreeDataset):
             return bank
+        if self.taggers is not None:
+            bank = self.taggers.tagged(bank)
         check_columns(bank, self.features)
         data = encoded(bank, self.features, self.labels, self.kind, self.pruner).known(bank, 0)
         return data if allowed is None else with_heads_allowed(data, allowed)
+
+    def with_tagger(self, tagger: Any) -> ParseModel:
+        """Returns the same parser with tags of other taggers; see :meth:`Taggers.of`."""
+        return replace(self, taggers=Taggers.of(tagger))
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The rules under which text looks as training data did."""
+        if self.taggers is not None:
+            return self.taggers.tokenizer
+        return Tokenizer.suiting(getattr(self.features, "known_words", None))
 
     def decoder(self, n_jobs: int = 1, limits: np.ndarray | None = None) -> Any:
         """What answers questions about sentences."""
@@ -155,16 +174,21 @@ class ParseModel(Model):
             "temperature": self.temperature,
             "labels": list(self.labels),
             "pruner": None if self.pruner is None else self.pruner.to_header(),
+            **({} if self.taggers is None else {"taggers": self.taggers.to_header()}),
         }
 
     def _arrays(self) -> dict[str, np.ndarray]:
         pruner = {} if self.pruner is None else self.pruner.arrays()
-        return narrowed({**super()._arrays(), **pruner})
+        taggers = {} if self.taggers is None else self.taggers.arrays()
+        return {**narrowed({**super()._arrays(), **pruner}), **taggers}
 
     @classmethod
     def from_header(
         cls, header: Mapping[str, Any], features: Any, arrays: Any, **common: Any
     ) -> ParseModel:
+        taggers = None
+        if "taggers" in header:
+            taggers = Taggers.from_parts(field_of(header, "taggers", list), arrays)
         arrays = widened(arrays)
         labels = names_of(header, "labels") if field_of(header, "labels", list) else ()
         kind = TreeKind(
@@ -185,6 +209,7 @@ class ParseModel(Model):
             kind,
             None if pruner is None else Pruner.from_parts(pruner, arrays),
             float(field_of(header, "temperature", float, int)),
+            taggers=taggers,
             **common,
         )
 
@@ -218,7 +243,8 @@ def check_columns(bank: Treebank, features: ArcMap | TokenArcs) -> None:
     if bank.n_tokens and needs_tags(features) and is_empty(tag):
         raise HopefearError(
             f"{bank.source} has no tags in the column {tag}, from which the parser has learned; "
-            "give them, or a tagger (--tagger MODEL, Parser(tagger=…))"
+            "give them, or a tagger (--tagger MODEL, Parser(tagger=…)), or train a parser that has "
+            "taggers of its own (--tagger auto)"
         )
     looked_at = str(features.templates) if isinstance(features, ArcMap) else ""
     more = {"lemma": lemma, "morph": morph}
@@ -226,8 +252,8 @@ def check_columns(bank: Treebank, features: ArcMap | TokenArcs) -> None:
         those = " and ".join(lacking)
         warnings.warn(
             f"{bank.source} has no {those}, from which the parser has learned too: its trees will "
-            f"be worse; give {those}, or train a parser with the tagger (train parse --tagger, "
-            "Parser(tagger=…)), which then learns from words and tags alone",
+            f"be worse; give {those}, or train a parser with a tagger (train parse --tagger, "
+            "Parser(tagger=…)), which then learns from what taggers give",
             stacklevel=3,
         )
 
@@ -242,7 +268,7 @@ def narrowed(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def widened(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Coordinates in 64 bits, as predictors have them."""
-    narrow = [name for name in arrays if name.endswith("weights.ids")]
+    narrow = [name for name in arrays if name in ("weights.ids", "pruner.weights.ids")]
     if any(arrays[name].dtype != np.uint32 for name in narrow):
         raise ModelError("the coordinates of the weights are not whole numbers of 32 bits")
     return {**arrays, **{name: arrays[name].astype(np.int64) for name in narrow}}

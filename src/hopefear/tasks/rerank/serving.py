@@ -32,6 +32,8 @@ class RerankService(Service):
     0
     """
 
+    asked = frozenset({"proba"})
+
     def __init__(self, model: RerankModel, tagger: Any = None) -> None:
         super().__init__(model, tagger)
         records = model.about.get("reading", {}).get("records", True)
@@ -60,11 +62,11 @@ class RerankService(Service):
         most, size = numbers.get("n", 1), len(one["candidates"] if isinstance(one, dict) else one)
         return 3 * size + (800 + numbers["top"] if verb == "explain" else 200 + most)
 
-    def predict(self, inputs: Sequence[Any]) -> list[dict[str, Any]]:
-        return self._records(inputs, None)
+    def predict(self, inputs: Sequence[Any], proba: bool = False) -> list[dict[str, Any]]:
+        return self._records(inputs, Question(None, proba))
 
     def nbest(self, inputs: Sequence[Any], n: int) -> list[dict[str, Any]]:
-        return self._records(inputs, n)
+        return self._records(inputs, Question(n, True))
 
     def explain(self, one: Any, top: int, place: Mapping[str, int]) -> dict[str, Any]:
         if place:
@@ -73,9 +75,9 @@ class RerankService(Service):
             "reasons": [reason.as_dict(top) for reason in reasons(self.model, self._lists([one]))]
         }
 
-    def _records(self, inputs: Sequence[Any], n: int | None) -> list[dict[str, Any]]:
+    def _records(self, inputs: Sequence[Any], question: Question) -> list[dict[str, Any]]:
         """Records, which have an id where the input has one."""
-        dicts = answer(self.model, self._lists(inputs), Question(n, True)).as_dicts()
+        dicts = answer(self.model, self._lists(inputs), question).as_dicts()
         for value, record in zip(inputs, dicts, strict=True):
             if not (isinstance(value, dict) and "id" in value):
                 del record["id"]

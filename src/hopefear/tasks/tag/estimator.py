@@ -394,6 +394,10 @@ class Tagger(SequencePredictor):
         A new random order for every pass; False keeps the order given.
     order : int
         1: a label depends on the one before; 2: on the two before, which costs more.
+    segments : int, optional
+        Label segments of up to so many tokens as wholes (a semi-Markov model) rather than tokens:
+        spans have features of their own, such as their words and length. Larger finds longer spans
+        and costs more; longer ones of the data are cut. Labels come out in BIO.
     search, beam : str, int
         How the n best are found: ``"astar"`` and ``"list"`` exactly, ``"beam"`` by keeping so many.
     scheme : str, optional
@@ -495,6 +499,7 @@ class Tagger(SequencePredictor):
         epochs: int | None = None,
         shuffle: bool = True,
         order: int = 1,
+        segments: int | None = None,
         search: str = "astar",
         beam: int = 50,
         scheme: str | None = "auto",
@@ -577,6 +582,8 @@ class Tagger(SequencePredictor):
                     "class_weight needs all data, which partial_fit never sees; give the prices "
                     "themselves: cost={('B-X', '*'): 2.0}"
                 )
+            if self.segments is not None:
+                raise HopefearError("segments are learned from all data at once; use fit")
             if self._begun():
                 self._learn(self._more(X, y, sample_weight, classes), self._trainer)
                 return self
@@ -597,6 +604,7 @@ class Tagger(SequencePredictor):
         tagger = super().from_model(model)
         tagger.learner = str(model.about.get("learner", DEFAULT_LEARNER))
         tagger.order, tagger.search, tagger.beam = model.order, model.search, model.beam
+        tagger.segments = getattr(model.features, "longest", None)
         tagger._restore(model)
         return tagger
 

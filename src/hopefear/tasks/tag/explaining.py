@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.workspace import Example
 from hopefear.data.schemes import spans
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.errors import HopefearError
+from hopefear.losses.perceptron import Perceptron
 from hopefear.structures.chain.theta import limits_of_tokens
 from hopefear.tasks.base import Explanation, explanation
 from hopefear.training.decoders.chains import ChainDecoder
+from hopefear.training.decoders.segments import SegmentDecoder
 
 
 class SpanConfidence(NamedTuple):
@@ -69,8 +72,87 @@ def against(
     after = t + int(np.argmin(np.append(differ[t:], False)))
     mixed = np.concatenate([best[:t], other[t:after], best[after:]])
     chain, weights = decoder.structure, decoder.predictor.weights
+    if isinstance(decoder, SegmentDecoder):
+        gains = segment_gains(chain, weights, one, best, other)
+        return explanation(labels[best[t]], labels[other[t]], gains)
     gains = _contributions(chain, weights, features, labels, one.rows, best, mixed, t)
     return explanation(labels[best[t]], labels[other[t]], gains)
+
+
+def explain_segments(decoder: SegmentDecoder, data: SequenceDataset, i: int, t: int) -> Explanation:
+    """Why token ``t`` of sequence ``i`` got its label, of a tagger by segments."""
+    if not 0 <= i < len(data) or not 0 <= t < data.rows.starts[i + 1] - data.rows.starts[i]:
+        raise HopefearError(f"there is no token {t + 1} in a sequence {i + 1}")
+    sequence, structure, labels = data.take([i]), decoder.structure, data.labels
+    limits = np.zeros((sequence.n_tokens, structure.labels), np.float32)
+    if structure.limits.size:
+        start = data.rows.starts[i]
+        table = structure.limits.reshape(-1, structure.labels)
+        limits[:] = table[start : start + sequence.n_tokens]
+    outputs = []
+    for _ in range(2):
+        limited = structure._replace(limits=limits.ravel())
+        try:
+            outputs.append(SegmentDecoder(limited, decoder.predictor).predict(sequence.rows))
+        except HopefearError:
+            raise HopefearError(
+                "no other label is allowed for this token, so nothing was beaten"
+            ) from None
+        limits[t, outputs[0][t]] = -np.inf
+    best, runner_up = outputs
+    gains = segment_gains(structure, decoder.predictor.weights, sequence, best, runner_up)
+    return explanation(labels[best[t]], labels[runner_up[t]], gains)
+
+
+def segment_gains(
+    structure: Any,
+    weights: np.ndarray,
+    sequence: SequenceDataset,
+    best: np.ndarray,
+    runner_up: np.ndarray,
+) -> list[tuple[str, float]]:
+    """What each feature and transition adds to the score of an output over that of another."""
+    rows = sequence.rows._replace(labels=best)
+    work, differences = structure.workspace(rows, Perceptron(), np.float64), _Differences()
+    x = Example(rows, 0)
+    structure.add_difference(x, runner_up, 1.0, work.mu, True)
+    structure.scatter(x, work.mu, differences)
+    gains: dict[str, float] = {}
+    for j, g in differences.entries.items():
+        row, lane = divmod(j, structure.width)
+        if row < structure.attributes:
+            name = sequence.features.name(row)
+        else:
+            before, label = (sequence.labels[c] for c in (lane, row - structure.attributes))
+            name = f"transition {before} {label}"
+        gains[name] = gains.get(name, 0.0) + g * float(weights[j])
+    return list(gains.items())
+
+
+class _Differences:
+    """Entries of a direction by coordinate."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, float] = {}
+
+    def additive(self) -> bool:
+        return True
+
+    def add_entry(self, j: Any, g: Any) -> None:
+        self.entries[int(j)] = self.entries.get(int(j), 0.0) + float(g)
+
+
+def segment_probabilities(
+    decoder: SegmentDecoder, labels: Sequence[str], data: SequenceDataset, tags: np.ndarray
+) -> list[SpanConfidence]:
+    """Probability of every span of a tagging by segments, which are its parts."""
+    starts, ends, kinds = spans(Column(labels, tags), data.rows.starts, "bio", repair=True)
+    number = {label: code for code, label in enumerate(labels)}
+    codes = [number.get(f"B-{kind}" if kind else "B", 0) for kind in kinds.strings]
+    first = np.array(codes, int)[kinds.ids]
+    shares = decoder.segment_probabilities(data.rows, starts, ends, first)
+    columns = starts.tolist(), ends.tolist(), kinds.texts(), shares.tolist()
+    return [SpanConfidence(*fields) for fields in zip(*columns, strict=True)]
 
 
 def _with_tokens_of(chain: Any, data: SequenceDataset, which: np.ndarray) -> Any:

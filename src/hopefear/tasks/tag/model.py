@@ -13,6 +13,7 @@ from hopefear.core.arrays import Strings
 from hopefear.core.interfaces import n_weights
 from hopefear.data.labels import limits_of
 from hopefear.data.schemes import Constraints, legal
+from hopefear.data.segments import SegmentDataset, SegmentRows, segment_codes
 from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
 from hopefear.data.token_examples import TokenExamples
 from hopefear.data.tokenizer import Tokenizer
@@ -23,10 +24,18 @@ from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import AStar, search_named
 from hopefear.structures.chain.theta import Limits, no_limits
 from hopefear.structures.lattice import padded_width
+from hopefear.structures.segments.segments import Segments
 from hopefear.tasks.base import Explanation, Model
-from hopefear.tasks.tag.explaining import SpanConfidence, explain, span_probabilities
+from hopefear.tasks.tag.explaining import (
+    SpanConfidence,
+    explain,
+    explain_segments,
+    segment_probabilities,
+    span_probabilities,
+)
 from hopefear.training.decoders.base import KBest
 from hopefear.training.decoders.chains import ChainDecoder
+from hopefear.training.decoders.segments import SegmentDecoder
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 
 Allowed = Sequence[Sequence[Sequence[str] | None]]
@@ -80,7 +89,7 @@ class SequenceModel(Model):
 
     def known_words(self) -> Collection[str] | None:
         """Words that the features know; None where their names do not tell."""
-        features = self.features
+        features = getattr(self.features, "tokens", self.features)  # of segments
         if features.kind == "token-ids":
             return features.known_words
         if features.kind != "templates" or features.hash_bits or not features.to_header()["named"]:
@@ -117,27 +126,22 @@ class SequenceModel(Model):
         """The rules under which text looks as training data did."""
         return Tokenizer.suiting(self.known_words())
 
-    def structure(self, constrained: bool | Constraints = True, allowed: Any = None) -> Chain:
-        """The chain, with the limits of the scheme (or of one's own) and of single tokens."""
+    def structure(self, constrained: bool | Constraints = True, allowed: Any = None) -> Any:
+        """The structure, with the limits of the scheme (or of one's own) and of single tokens."""
         rules: str | Constraints | None = None
         if isinstance(constrained, Constraints):
             rules = constrained
         elif constrained and self.constrained:
             rules = self.scheme
-        return chain_of(
-            self.features,
-            self.labels,
-            self.order,
-            search_named(self.search, self.beam),
-            scheme_limits(self.labels, rules, allowed),
-        )
+        search = search_named(self.search, self.beam)
+        return structure_of(self.features, self.labels, self.order, search, rules, allowed)
 
     def decoder(
         self, constrained: bool | Constraints = True, allowed: Any = None, n_jobs: int = 1
     ) -> Any:
         """What answers questions about sequences."""
         structure = self.structure(constrained, allowed)
-        return ChainDecoder.of(structure, self.predictor, self.temperature, n_jobs)
+        return decoder_of(structure, self.predictor, self.temperature, n_jobs)
 
     def encode(self, sentences: Any, column: str | None = None) -> SequenceDataset:
         """Sequences as this model sees them; ``column`` holds gold labels, where there are any.
@@ -172,6 +176,8 @@ class SequenceModel(Model):
         if self.scheme is None:
             raise HopefearError("labels without a tag scheme make no spans")
         decoder, data = self._linear(self.encode(sentences), how, self.temperature)
+        if isinstance(decoder, SegmentDecoder):
+            return segment_probabilities(decoder, self.labels, data, tags)
         return span_probabilities(decoder, self.labels, self.scheme, data, tags)
 
     def explain(
@@ -179,16 +185,18 @@ class SequenceModel(Model):
     ) -> Explanation:
         """What made the label of a token beat the runner-up (both counted from 0)."""
         decoder, data = self._linear(self.encode(sentences), how)
+        if isinstance(decoder, SegmentDecoder):
+            return explain_segments(decoder, data, sequence, token)
         return explain(decoder, data.features, self.labels, data, sequence, token)
 
     def _linear(
         self, data: SequenceDataset, how: Mapping[str, Any], temperature: float = 1.0
-    ) -> tuple[ChainDecoder, SequenceDataset]:
+    ) -> tuple[Any, SequenceDataset]:
         """A decoder of weights, and the data whose features have them.
 
         Of a network these are the scores of tokens.
         """
-        decoder: Any = ChainDecoder.of(self.structure(**how), self.predictor, temperature)
+        decoder: Any = decoder_of(self.structure(**how), self.predictor, temperature)
         if hasattr(decoder, "on"):
             return decoder.on(data)
         self.check_linear()
@@ -271,7 +279,7 @@ class SequenceModel(Model):
     ) -> SequenceModel:
         order, labels = field_of(header, "order", int), names_of(header, "labels")
         mapping = token_features_from_parts(header["features"], features)
-        size = n_weights(chain_of(mapping, labels, order, AStar()))
+        size = n_weights(structure_of(mapping, labels, order, AStar()))
         return cls(
             predictor_from_arrays(arrays, size),
             labels,
@@ -292,6 +300,35 @@ class SequenceModel(Model):
             raise ModelError("the beam must be above 0 and have 32 bits")
         self.check_network("token-ids", "tag", len(self.labels))
         self.check_size(n_weights(self.structure()))
+
+
+def structure_of(
+    features: Any,
+    labels: Sequence[str],
+    order: int,
+    search: Any,
+    scheme: str | Constraints | None = None,
+    allowed: Any = None,
+) -> Any:
+    """The chain, or the segments, that a feature map and labels make; limits as of chains."""
+    if features.kind != "segments":
+        limits = scheme_limits(labels, scheme, allowed)
+        return chain_of(features, labels, order, search, limits)
+    if order != 1:
+        raise HopefearError("a segment depends on the one before alone: segments go with order 1")
+    tokens = None
+    if allowed is not None:
+        sets = [labels for sequence in allowed for labels in sequence]
+        tokens = limits_of(labels, sets, "labels of token", len(labels)).ravel()
+    return Segments.new(features.size, *segment_codes(labels), features.longest, tokens)
+
+
+def decoder_of(
+    structure: Any, predictor: Predictor, temperature: float = 1.0, n_jobs: int = 1
+) -> Any:
+    """What answers questions about sequences, given what their outputs look like."""
+    kind = SegmentDecoder if isinstance(structure, Segments) else ChainDecoder
+    return kind.of(structure, predictor, temperature, n_jobs)
 
 
 def chain_of(
@@ -385,6 +422,8 @@ def encoded(
     weights = getattr(sentences, "weights", None)
     if weights is None:
         weights = np.ones(len(sentences.starts) - 1)
-    rows = TokenRows(*(sentences.starts, *attributes, codes, weights))
     source = getattr(sentences, "source", "memory")
-    return SequenceDataset(rows, names, features, source)
+    arrays = (sentences.starts, *attributes, codes, weights)
+    if features.kind == "segments":
+        return SegmentDataset(SegmentRows(*arrays), names, features, source)
+    return SequenceDataset(TokenRows(*arrays), names, features, source)

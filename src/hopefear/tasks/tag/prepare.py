@@ -28,12 +28,15 @@ from hopefear.data.schemes import (
     detect_scheme,
     mend,
     scheme_name,
+    spans,
     split_label,
 )
+from hopefear.data.segments import shorten_spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_examples import TokenExamples
 from hopefear.errors import DataWarning, HopefearError, InputError, ModelError
 from hopefear.features.attributes import AttributeFeatures, place
+from hopefear.features.segments import SegmentFeatures
 from hopefear.features.templates import TemplateFeatures, load_templates
 from hopefear.features.templates.streamed import StreamedTemplates
 from hopefear.metrics import Tagging as TaggingScores
@@ -65,7 +68,7 @@ class Options:
     learner, params : str, mapping
         Who reads the data, and its parameters.
     features, columns, scheme, scheme_errors, convert, min_count, hash_bits, names, allow_outside
-        As in :class:`hopefear.Tagger`.
+        As in :class:`hopefear.Tagger`, and ``segments``.
     classes : sequence of labels, optional
         Labels that come first, in this order, whether they occur or not.
     """
@@ -81,6 +84,7 @@ class Options:
     names: bool = True
     allow_outside: bool = False
     columns: Any = None
+    segments: int | None = None
     classes: Sequence[Any] | None = None
 
     @classmethod
@@ -132,10 +136,10 @@ class Schemes(NamedTuple):
         assert gold is not None
         try:
             if scheme == "auto":
-                scheme = detect_scheme(gold, starts, place=examples.place, errors=errors)
+                scheme = detect_scheme(gold, starts, line_of=examples.place, errors=errors)
             elif scheme is not None:
                 scheme = scheme_name(scheme)
-                check_scheme(gold, starts, scheme, errors, place=examples.place)
+                check_scheme(gold, starts, scheme, errors, line_of=examples.place)
         except InputError as error:
             raise HopefearError(
                 f"{error}; --scheme none (scheme=None) takes labels as they are, --scheme-errors "
@@ -149,6 +153,17 @@ class Schemes(NamedTuple):
             )
         return cls(scheme, scheme_name(target))
 
+    def of_segments(self, target: str | None, source: str) -> Schemes:
+        """Returns the same for segments, which are learned in BIO."""
+        if self.source is None:
+            raise HopefearError(f"--segments: the labels of {source} are no spans; leave it out")
+        if target is not None and self.model != "bio":
+            raise HopefearError(
+                f"--convert {target}: segments are learned in BIO; leave it out, and write other "
+                "schemes by predict --scheme"
+            )
+        return Schemes(self.source, "bio")
+
     def labelled(
         self, examples: TokenExamples, errors: str = "begin", held_out: bool = False
     ) -> Labelled:
@@ -161,7 +176,7 @@ class Schemes(NamedTuple):
         if self.source is None:
             return Labelled(examples, gold, 0)
         result = mend(
-            gold, examples.starts, self.source, errors, place=examples.place, strangers=held_out
+            gold, examples.starts, self.source, errors, line_of=examples.place, strangers=held_out
         )
         if result.message:
             _warn(result.message)
@@ -219,6 +234,8 @@ class Plan:
         """Returns what suits labelled sentences."""
         how = options.scheme, options.convert, options.scheme_errors
         schemes, gold = Schemes.of(examples, *how), examples.gold
+        if options.segments is not None:
+            schemes = schemes.of_segments(options.convert, examples.source)
         assert gold is not None
         reading: dict[str, Any] = {"format": examples.form, "columns": None, "column": "label"}
         name, templates = _feature_set(examples, options)
@@ -251,7 +268,18 @@ class Plan:
 
     def labelled(self, examples: TokenExamples) -> Labelled:
         """Returns further sentences as they are learned from."""
-        return self.schemes.labelled(examples, self.options.scheme_errors)
+        labelled = self.schemes.labelled(examples, self.options.scheme_errors)
+        longest, gold = self.options.segments, labelled.examples.gold
+        if longest is None or gold is None or longest < 1:
+            return labelled
+        short = shorten_spans(gold, longest)
+        if short.n_cut:
+            _warn(
+                f"{examples.source}: {short.n_cut:,} spans of more than {longest} tokens are "
+                f"learned as spans of {longest} and what is left; more --segments (segments) keep "
+                "them whole"
+            )
+        return labelled._replace(examples=replace(labelled.examples, gold=short.labels))
 
     def fit_encode(self, examples: TokenExamples) -> tuple[Any, Any]:
         """Returns a feature map of sentences, and what it makes of them."""
@@ -262,8 +290,14 @@ class Plan:
             return features, features.encode(rows)
         inputs: Any = examples.inputs
         how: dict[str, Any] = {"min_count": options.min_count, "hash_bits": options.hash_bits}
-        found = fit_encode(self.inputs, inputs, **how, keep_names=options.names)
+        how["keep_names"] = options.names
         assert examples.gold is not None
+        if options.segments is None:
+            found = fit_encode(self.inputs, inputs, **how)
+        else:
+            self.check_templates("--segments")
+            bounds = spans(examples.gold, examples.starts, "bio")[:2]
+            found = SegmentFeatures.fit_encode(self.inputs, inputs, bounds, options.segments, **how)
         check_needs(found[0], inputs, examples.gold, examples.column)
         return found
 
@@ -273,6 +307,13 @@ class Plan:
             raise HopefearError(
                 f"{where}: {self.options.learner} is a network, which learns from data in memory; "
                 "take another learner"
+            )
+
+    def check_tokens(self, where: str) -> None:
+        """HopefearError where segments are learned."""
+        if self.options.segments is not None:
+            raise HopefearError(
+                f"{where}: segments are learned from data in memory; leave out --segments"
             )
 
     def set_of(self, features: Any) -> str:
@@ -494,6 +535,11 @@ def _dataset(plan: Plan, examples: TokenExamples) -> SequenceDataset:
 def _feature_set(examples: TokenExamples, options: Options) -> tuple[str, Any]:
     """Name and templates of the features: those asked for, or what suits; no templates for
     attributes."""
+    if options.segments is not None and not isinstance(examples.content, Sentences):
+        raise HopefearError(
+            f"{examples.source} has attributes of tokens, and segments have words: give columns or "
+            "CoNLL-U, or leave out --segments (segments)"
+        )
     if isinstance(examples.content, Sentences):
         features = options.features
         if features == "auto":
@@ -535,6 +581,7 @@ class StreamedSentences:
         self, plan: Plan, first: TokenExamples, bits: int, classes: Sequence[str] | None = None
     ) -> None:
         plan.check_templates("--stream")
+        plan.check_tokens("--stream")
         self.plan = plan
         self.features = TemplateFeatures.hashed(plan.inputs, first.inputs.columns, bits)
         gold = plan.labelled(first).examples.gold
@@ -662,6 +709,7 @@ def _build(
             if plan is None:
                 plan = Plan.of(beginning(part), options)
                 plan.check_templates("--cache")
+                plan.check_tokens("--cache")
                 how: dict[str, Any] = {"hash_bits": options.hash_bits}
                 how |= {"min_count": options.min_count, "keep_names": options.names}
                 numbering = StreamedTemplates(plan.inputs, **how)

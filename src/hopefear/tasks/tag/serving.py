@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_input import TokenInput
@@ -28,7 +28,7 @@ class TagService(SentenceService):
     [('PER', 'Ann Lee')]
     """
 
-    asked: ClassVar[frozenset[str]] = frozenset({"proba"})
+    asked = frozenset({"proba"})
 
     def __init__(self, model: SequenceModel, tagger: Any = None) -> None:
         super().__init__(model, tagger)
@@ -76,7 +76,7 @@ class TagService(SentenceService):
         self._reader.read([sentence])
 
     def predict(self, inputs: Any, proba: bool = False) -> list[dict[str, Any]]:
-        records = iter(self._answers(inputs, None, proba))
+        records = iter(self._answers(inputs, proba=proba))
         return [
             {
                 "sentences": [

@@ -14,7 +14,8 @@ from hopefear.core.checks import check_one_of
 from hopefear.core.learner import Learner
 from hopefear.data.blocks import chunks_of, elements
 from hopefear.data.labels import check_blanks
-from hopefear.data.schemes import Place, detect_scheme, spans
+from hopefear.data.schemes import LineOf, detect_scheme, spans
+from hopefear.data.segments import check_segments
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.features.templates import TemplateFeatures
@@ -22,17 +23,19 @@ from hopefear.metrics import Tagging as TaggingScores
 from hopefear.structures.chain.chain import Chain, bytes_needed
 from hopefear.structures.chain.searches import search_named
 from hopefear.structures.chain.theta import no_limits, table_size
+from hopefear.structures.segments.segments import Segments
 from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, best_of
 from hopefear.tasks.tag.label_costs import ClassWeight, priced, resolved
 from hopefear.tasks.tag.model import (
     SequenceModel,
-    chain_of,
     check_features,
+    decoder_of,
     encoded,
     scheme_limits,
+    structure_of,
 )
-from hopefear.training.decoders.chains import MOST_BYTES, ChainDecoder
+from hopefear.training.decoders.chains import MOST_BYTES
 from hopefear.training.loop import LearningWarning
 from hopefear.training.online import DivergedError
 from hopefear.training.predictors import Predictor
@@ -83,12 +86,16 @@ class Tagging(Task):
             return params
         return resolved(priced(params, learner, self.class_weight, data), data.labels)
 
-    def structure(self, data: SequenceDataset) -> Chain:
+    def structure(self, data: SequenceDataset) -> Any:
         search = search_named(self.search, self.beam)
-        limits = self._limits(data, self.constraints == "always")
-        return chain_of(data.features, data.labels, self.order, search, limits)
+        scheme = scheme_of(data, self.scheme) if self.constraints == "always" else None
+        return structure_of(data.features, data.labels, self.order, search, scheme)
 
-    def check_together(self, structure: Chain, learner: Any, data: SequenceDataset) -> None:
+    def check_together(self, structure: Any, learner: Any, data: SequenceDataset) -> None:
+        if isinstance(structure, Segments):
+            check_segment_learner(learner)
+            check_segments(data)
+            return
         check_lengths(data, structure, 1 if learner.batch else learner.loss.n_outputs())
         if learner.batch and learner.observed is not None and not structure.transitions:
             raise HopefearError(
@@ -101,14 +108,16 @@ class Tagging(Task):
         return score_names(scheme_of(data, self.scheme))
 
     def evaluator(
-        self, structure: Chain, data: SequenceDataset, dev: SequenceDataset, n_jobs: int
+        self, structure: Any, data: SequenceDataset, dev: SequenceDataset, n_jobs: int
     ) -> Callable[[Predictor], dict[str, float]]:
         scheme = scheme_of(data, self.scheme)
-        chain = structure._replace(limits=self._limits(data, self.constraints != "never"))
+        if not isinstance(structure, Segments):  # which are legal by themselves
+            rules = scheme if self.constraints != "never" else None
+            structure = structure._replace(limits=scheme_limits(data.labels, rules))
 
         def evaluate(predictor: Predictor) -> dict[str, float]:
             return scores(
-                dev, ChainDecoder.of(chain, predictor, n_jobs=n_jobs).predict(dev.rows), scheme
+                dev, decoder_of(structure, predictor, n_jobs=n_jobs).predict(dev.rows), scheme
             )
 
         return evaluate
@@ -120,11 +129,12 @@ class Tagging(Task):
             "search": self.search,
             **({"beam": self.beam} if self.search == "beam" else {}),
             **({} if scheme is None else {"scheme": scheme}),
+            **({"segments": data.features.longest} if data.features.kind == "segments" else {}),
             **({} if self.constraints == "predict" else {"constraints": self.constraints}),
             **{name: digest[:8] for name, digest in identity_of(data.features).items()},
         }
 
-    def identity(self, data: SequenceDataset, structure: Chain) -> dict[str, Any]:
+    def identity(self, data: SequenceDataset, structure: Any) -> dict[str, Any]:
         return {
             "order": self.order,
             "constraints": self.constraints,
@@ -135,7 +145,7 @@ class Tagging(Task):
 
     def fitted_temperature(
         self,
-        structure: Chain,
+        structure: Any,
         predictor: Any,
         data: SequenceDataset,
         dev: SequenceDataset | None,
@@ -156,15 +166,18 @@ class Tagging(Task):
         return self.temperature(structure, predictor, data if dev is None else dev, n_jobs)
 
     def temperature(
-        self, structure: Chain, predictor: Any, data: SequenceDataset, n_jobs: int
+        self, structure: Any, predictor: Any, data: SequenceDataset, n_jobs: int
     ) -> float:
         # Some hundred sequences are enough for one number, and fewer do where labels are many.
-        work = (data.n_tokens + _TABLE * len(data)) * table_size(structure)
+        if isinstance(structure, Segments):
+            work = data.n_tokens * structure.longest * structure.labels
+        else:
+            work = (data.n_tokens + _TABLE * len(data)) * table_size(structure)
+            structure = structure._replace(limits=no_limits())
         step = max(1, len(data) // _FITTED_ON, work // _FITTED_WORK)
         tolerance = 1e-6 if work // _FITTED_WORK < step else 1e-3  # no finer than so few tell
         rows = data.take(np.arange(0, len(data), step)).rows
-        plain = structure._replace(limits=no_limits())
-        decoder = ChainDecoder.of(plain, predictor, n_jobs=n_jobs)
+        decoder = decoder_of(structure, predictor, n_jobs=n_jobs)
 
         def log_likelihood(temperature: float) -> float:
             decoder.temperature = temperature
@@ -203,9 +216,6 @@ class Tagging(Task):
             about,
             self.constraints != "never",
         )
-
-    def _limits(self, data: SequenceDataset, limited: bool) -> Any:
-        return scheme_limits(data.labels, scheme_of(data, self.scheme) if limited else None)
 
 
 def usual_epochs(n_tokens: int) -> int:
@@ -407,12 +417,25 @@ def check_held_out(data: SequenceDataset, dev: SequenceDataset) -> None:
 
 
 def check_constraints(
-    data: SequenceDataset, scheme: str | None, constraints: str, place: Place | None = None
+    data: SequenceDataset, scheme: str | None, constraints: str, line_of: LineOf | None = None
 ) -> None:
     """Constraints must have a known name, and gold must keep to those that hold in training."""
     check_one_of("constraints", constraints, CONSTRAINTS)
     if scheme is not None and constraints == "always":
-        spans(Column(data.labels, data.rows.labels), data.rows.starts, scheme, place=place)
+        spans(Column(data.labels, data.rows.labels), data.rows.starts, scheme, line_of=line_of)
+
+
+def check_segment_learner(learner: Any) -> None:
+    """Refuse learners of label chains alone."""
+    if hasattr(learner, "settings"):
+        raise HopefearError("segments have templates, and networks read words; leave out one")
+    if learner.batch and learner.observed is not None:
+        raise HopefearError(
+            "the batch CRF learns label chains alone; learn segments by an online learner, such as "
+            "crf"
+        )
+    if not learner.batch and learner.averaging.needs_history:
+        raise HopefearError("segments have no votes; use averaging=averaged")
 
 
 def check_lengths(data: SequenceDataset, structure: Chain, depth: int = 1) -> None:
