@@ -63,10 +63,10 @@ def with_lexicon(features: str, examples: Any, folder: str) -> str:
     (Path(folder) / "names.txt").write_text("\n".join(names_of(examples)) + "\n")
     source = Path(templates.__file__).with_name("sets") / f"{features}.toml"
     text = source.read_text()
-    head, first, rest = text.partition("[[templates]]")
-    lexicon, group, more = LEXICON.partition("[[templates]]")
+    head, first, tail = text.partition("[[templates]]")
+    lexicon, group, features_ = LEXICON.partition("[[templates]]")
     path = Path(folder) / "templates.toml"
-    path.write_text(head + lexicon + first + rest + group + more)
+    path.write_text(head + lexicon + first + tail + group + features_)
     return str(path)
 
 

@@ -156,16 +156,16 @@ def check_segments(data: SequenceDataset) -> None:
     begin, inside = segment_codes(data.labels)
     before = np.full(len(data.labels), -1)  # codes of the same segment
     before[[code for code in inside if code >= 0]] = [
-        code for code, other in zip(begin, inside, strict=True) if other >= 0
+        first for first, inner in zip(begin, inside, strict=True) if inner >= 0
     ]
     codes = rows.labels
-    goes_on = before[codes] >= 0
+    continues = before[codes] >= 0
     k = np.arange(codes.size)
-    first = np.maximum.accumulate(np.where(goes_on, 0, k))
+    first = np.maximum.accumulate(np.where(continues, 0, k))
     opens = np.zeros(codes.size, bool)
     opens[rows.starts[:-1][np.diff(rows.starts) > 0]] = True
-    wrong = goes_on & (opens | (codes[first] != before[codes]) | (k - first >= longest))
-    wrong[1:] |= goes_on[1:] & goes_on[:-1] & (before[codes[1:]] != before[codes[:-1]])
+    wrong = continues & (opens | (codes[first] != before[codes]) | (k - first >= longest))
+    wrong[1:] |= continues[1:] & continues[:-1] & (before[codes[1:]] != before[codes[:-1]])
     if wrong.any():
         raise HopefearError(
             f"{data.source}: token {int(np.argmax(wrong)) + 1} goes on with no span of up to "
