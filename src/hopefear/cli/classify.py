@@ -690,7 +690,7 @@ def _evidence(model: Any, args: argparse.Namespace, judged: Any, confusion: Any)
     """Returns what a page shows of errors."""
     from hopefear.data.files import ReadReport
     from hopefear.report.error_examples import Judgement
-    from hopefear.report.evaluation import Evidence
+    from hopefear.report.evaluation import ReportData
     from hopefear.tasks.classify.answers import MOST, cases, some_mistakes
 
     def chosen(order: Any) -> list[Any]:
@@ -711,7 +711,7 @@ def _evidence(model: Any, args: argparse.Namespace, judged: Any, confusion: Any)
         "classes": f"{len(gold)}; the commonest has {100.0 * gold.max() / n:.1f} %",
     }
     order = "whose right class was thought least probable"
-    return Evidence(Judgement(judged.errors, chosen, "examples", order, MOST), sizes)
+    return ReportData(Judgement(judged.errors, chosen, "examples", order, MOST), sizes)
 
 
 def _new(scores: Mapping[str, Any]) -> str | None:

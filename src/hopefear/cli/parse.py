@@ -369,9 +369,9 @@ class Parses(Surface):
             if facts[name] is not None:
                 facts[f"{name}_interval"] = sample.interval(name)
         if judged.errors is not None:
-            from hopefear.report.evaluation import Evidence
+            from hopefear.report.evaluation import ReportData
 
-            facts["page"] = Evidence(judged.errors, _sizes(bank, facts))
+            facts["page"] = ReportData(judged.errors, _sizes(bank, facts))
         return {**facts, "sample": sample}
 
     def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:

@@ -387,13 +387,13 @@ class Lists(Surface):
         facts["sample"] = Sample(model.metric, scores.model.rows, main)
         if args.report is not None:
             from hopefear.metrics import reliability
-            from hopefear.report.evaluation import Evidence
+            from hopefear.report.evaluation import ReportData
 
             judgement, shares = task.choices(model, lists)
             bins = reliability(shares.clip(max=1.0), judgement.errors <= 0.0).as_dict()
             sizes = {"lists": f"{facts['lists']:,}", "candidates": f"{facts['candidates']:,}"}
             facts |= {"calibration": {"choices": bins}, "main": model.metric.main}
-            facts["page"] = Evidence(judgement, sizes)
+            facts["page"] = ReportData(judgement, sizes)
         return facts
 
     def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
