@@ -23,7 +23,7 @@ from hopefear.data.lists.trees import parse_trees
 from hopefear.features.lists.extraction import EXPECTED, consensus_keys, consensus_names
 from hopefear.features.lists.numbering import key_of
 from hopefear.features.trees import FAMILIES
-from hopefear.features.trees.families import OWN
+from hopefear.features.trees.families import EXTENSIONS
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.ramp import Ramp
 from hopefear.metrics.lists import LIST_METRICS
@@ -61,7 +61,7 @@ def test_every_loss_that_lists_can_have_is_described():
 def test_every_family_of_tree_features_is_described():
     shown = table(PAGE, "family")
     assert tuple(shown) == FAMILIES
-    assert {name for name, cells in shown.items() if "our own" in cells[0]} == set(OWN)
+    assert {name for name, cells in shown.items() if "our own" in cells[0]} == set(EXTENSIONS)
 
 
 def test_metrics_and_their_options_are_those_there_are():

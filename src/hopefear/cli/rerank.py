@@ -20,13 +20,8 @@ if TYPE_CHECKING:  # which help need not load
 
 _TITLES = {"f1": "F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "cer": "CER"}
 _FAMILIES = 60  # shown at most
-_BASELINES = {
-    "feature": "a feature",
-    "offset": "a fixed part of every score",
-    "none": "ignored",
-}
-# The family of features whose names tell none.
-OTHERS = "others"
+_BASELINES = {"feature": "a feature", "offset": "a fixed part of every score", "none": "ignored"}
+OTHERS = "others"  # family of features whose names tell none
 METRICS = ("bleu", "chrf", "ter", "wer", "edit", "f1", "parseval", "cost")
 _TRAIN = Words(
     """
