@@ -12,13 +12,7 @@ from hopefear.data.treebank import MISSING, Treebank
 from hopefear.errors import HopefearError
 from hopefear.tasks.answers import Question
 from hopefear.tasks.base import Explanation, NBestList, Predictions, Trained, begin, cut
-from hopefear.tasks.estimator import (
-    ModelEstimator,
-    as_value_errors,
-    for_streams,
-    given_together,
-    held_out,
-)
+from hopefear.tasks.estimator import ModelEstimator, as_value_errors, for_streams, given_together
 from hopefear.tasks.parse.answers import BEST, ParseAnswers, ParsedSentence, answer, read_text
 from hopefear.tasks.parse.model import ParseModel
 from hopefear.tasks.parse.prepare import (
@@ -31,7 +25,7 @@ from hopefear.tasks.parse.prepare import (
 from hopefear.tasks.parse.pruning import HEADS
 from hopefear.tasks.parse.taggers import FOLDS
 from hopefear.tasks.parse.task import Parsing, scores_of
-from hopefear.tasks.prepare import Run
+from hopefear.tasks.prepare import Run, held_out
 from hopefear.training.loop import Event
 
 

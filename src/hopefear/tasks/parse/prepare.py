@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from hopefear.tasks.parse.model import ParseModel, encoded, with_heads_allowed
 from hopefear.tasks.parse.pruning import HEADS, Pruner, plain_rows
 from hopefear.tasks.parse.taggers import FOLDS, Taggers, has_any
 from hopefear.tasks.parse.task import Parsing, judged
-from hopefear.tasks.prepare import Options, Prepared
+from hopefear.tasks.prepare import Options, Prepared, folds, held_out
 
 DEFAULT_LEARNER = TASKS["parse"].learner
 KINDS = ("auto", "projective", "nonprojective")
@@ -72,11 +72,14 @@ class PreparedTrees(Prepared):
     ----------
     options : mapping
         Parameters of the estimator.
+    examples : Treebank, optional
+        The trees as they were given.
     """
 
     task: Parsing
     data: TreeDataset  # its bank has the tags that are learned from
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    examples: Treebank | None = field(default=None, repr=False)
 
     def sizes(self) -> dict[str, Any]:
         data = self.data
@@ -93,6 +96,21 @@ class PreparedTrees(Prepared):
             return self.encoded(examples.bank)
         warn_of_unknown(examples, self.data.labels)
         return self.encoded(self._tagged(examples))
+
+    def split(self, fraction: float, seed: int) -> tuple[PreparedTrees, TreeDataset]:
+        return self._parted(*held_out(len(self.data), fraction, seed, "sentences"))
+
+    def folds(self, k: int, seed: int) -> Iterator[tuple[PreparedTrees, TreeDataset]]:
+        return (self._parted(*parts) for parts in folds(len(self.data), k, seed))
+
+    def _parted(self, rest: np.ndarray, part: np.ndarray) -> tuple[PreparedTrees, TreeDataset]:
+        """Trees to learn from, pruned and tagged by these alone, and others as held out."""
+        bank = self.data.bank if self.examples is None else self.examples
+        prepared = prepare(bank.take(rest), self.options)
+        return prepared, prepared.held_out(bank.take(part))
+
+    def alone(self) -> PreparedTrees:
+        return replace(self, examples=None)
 
     def encoded(self, bank: Treebank) -> TreeDataset:
         """Returns trees that have their tags in the features and relations of this data."""
@@ -197,6 +215,7 @@ def prepare(examples: Treebank, options: Options) -> PreparedTrees:
         reading=reading,
         messages=messages,
         options=given,
+        examples=examples,
     )
 
 
