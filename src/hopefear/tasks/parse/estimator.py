@@ -363,5 +363,7 @@ class Parser(ModelEstimator[ParseModel]):
 
     def _prepare(self, examples: Any, options: Mapping[str, Any]) -> PreparedTrees:
         prepared = prepare(examples, options)
-        self._first = replace(prepared, data=prepared.data.take([]).known(None, 0))
+        none = prepared.examples.take([])
+        data = prepared.data.take([]).known(None, 0)
+        self._first = replace(prepared, data=data, examples=none)
         return prepared

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from hopefear.tasks.parse.model import ParseModel, encoded, with_heads_allowed
 from hopefear.tasks.parse.pruning import HEADS, Pruner, plain_rows
 from hopefear.tasks.parse.taggers import FOLDS, Taggers, has_any
 from hopefear.tasks.parse.task import Parsing, judged
-from hopefear.tasks.prepare import Options, Prepared
+from hopefear.tasks.prepare import Options, Prepared, folds, held_out
 
 DEFAULT_LEARNER = TASKS["parse"].learner
 KINDS = ("auto", "projective", "nonprojective")
@@ -70,12 +70,15 @@ class PreparedTrees(Prepared):
 
     Parameters
     ----------
+    examples : Treebank
+        The trees as they came; those of ``data`` have the tags that are learned from.
     options : mapping
         Parameters of the estimator.
     """
 
     task: Parsing
-    data: TreeDataset  # its bank has the tags that are learned from
+    data: TreeDataset
+    examples: Treebank
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def sizes(self) -> dict[str, Any]:
@@ -86,6 +89,17 @@ class PreparedTrees(Prepared):
             "features": data.features.size,
             "relations": len(data.labels),
         }
+
+    def split(self, fraction: float, seed: int) -> tuple[PreparedTrees, TreeDataset]:
+        return self._parted(*held_out(len(self.examples), fraction, seed, "sentences"))
+
+    def folds(self, k: int, seed: int) -> Iterator[tuple[PreparedTrees, TreeDataset]]:
+        return (self._parted(*parts) for parts in folds(len(self.examples), k, seed))
+
+    def _parted(self, rest: np.ndarray, part: np.ndarray) -> tuple[PreparedTrees, TreeDataset]:
+        """Prepares the rest anew: relations, taggers and pruner must not know the part."""
+        prepared = prepare(self.examples.take(rest), self.options)
+        return prepared, prepared.held_out(self.examples.take(part))
 
     def held_out(self, examples: Treebank | TreeDataset) -> TreeDataset:
         """Returns other trees as the model of this data will see them."""
@@ -193,6 +207,7 @@ def prepare(examples: Treebank, options: Options) -> PreparedTrees:
     return PreparedTrees(
         task=Parsing(data.kind, taggers),
         data=data,
+        examples=examples,
         stop_on=options["metric"] or ("las" if data.labels else "uas"),
         reading=reading,
         messages=messages,
