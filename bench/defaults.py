@@ -118,7 +118,7 @@ UNIT = {"tag": "\n\n", "texts": "\n", "rows": "\n", "lists": "\n", "trees": "\n\
 SHUFFLED = ("texts", "rows")  # files may be in order of their classes
 # Features that candidates are tried with, as options of the command line.
 FEATURES = {"texts": ("", "--ngrams 1 --chars 0 --no-marks --values counts")}
-KINDS = ("loss", "rule", "readout")
+KINDS = ("loss", "rule", "averaging")
 # Of lists, which learn in seconds and compile in minutes, only these parts are tried together.
 TRIED = {
     "lists": (

@@ -48,7 +48,7 @@ def table() -> str:
     for name in LOSSES:
         cells = []
         for kind, (structures, recipes) in STRUCTURES.items():
-            learner = recipes["vrda"].build(loss=name, on="mistakes", rule="sgd")
+            learner = recipes["vrda"].build(loss=name, update_on="mistakes", rule="sgd")
             served = []
             for variant, structure in structures.items():
                 try:
@@ -70,7 +70,7 @@ def _rules(loss: str) -> str:
     for rule in RULES:
         if not _works(loss, rule, "mistakes"):
             refused.append(rule)
-        elif not _works(loss, rule, "every"):
+        elif not _works(loss, rule, "all"):
             later.append(rule)
     text = f"all but {', '.join(refused)}" if refused else "all"
     if later:

@@ -26,7 +26,7 @@ LEARNERS: dict[str, dict[str, Any]] = {name: {"learner": name} for name in ONLIN
     "rda": {"learner": "rda", "l1": 1e-5},
     "vrda": {"learner": "vrda", "l1": 1e-6},
     "adagrad-rda": {"learner": "adagrad-rda", "l1": 1e-6, "rate": 1.0},
-    "rda-average": {"learner": "rda", "l1": 1e-5, "readout": "averaged"},
+    "rda-average": {"learner": "rda", "l1": 1e-5, "averaging": "averaged"},
 }
 
 
@@ -65,7 +65,7 @@ def tasks(data: SparseDataset, learners: list[str], passes: int = 6) -> dict[str
 
 def votes(problem: common.Problem, data: SparseDataset, rows: int = 200) -> dict[str, common.Task]:
     """Votes on some test rows, and NumPy's sums of the lines that these votes are made of."""
-    voted_learner = replace(make("vrda", len(data)), readout=Voted())
+    voted_learner = replace(make("vrda", len(data)), averaging=Voted())
     structure = Binary(data.n_features)
     voted = fit(structure, voted_learner, Passes(data, seed=1), epochs=5).predictor
     test = SparseDataset.from_csr(problem.X_test[:rows]).rows

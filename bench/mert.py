@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reader import read_moses
 from hopefear.metrics.lists import Bleu
 from hopefear.translation.features import learned
 from hopefear.translation.tuners.mert import Climber, DenseLists, Mert

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reader import read_moses
 from hopefear.metrics.lists import Bleu, metric_named
 from hopefear.translation.features import learned
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk

@@ -49,7 +49,7 @@ def main() -> None:
     print(f"{data['train']!r}", file=sys.stderr)
     results = []
     for name in chosen.only or online():
-        result = measured(name, data, chosen.seeds, chosen.passes, chosen.on_last_support)
+        result = measured(name, data, chosen.seeds, chosen.passes, chosen.sparse_average)
         if chosen.folds:
             result["folds"] = folds(name, data, chosen.folds, result["passes"], chosen)
         print(show(result), file=sys.stderr, flush=True)
@@ -84,7 +84,7 @@ def corpus(folder: Path, features: str) -> dict[str, ListDataset]:
 
 
 def learner(name: str, data: ListDataset, sparse: bool) -> Learner:
-    parameters = {"on_last_support": True} if sparse else {}
+    parameters = {"sparse_average": True} if sparse else {}
     built = recipe(name, "rerank").build(scale_of(data), **parameters)
     assert isinstance(built, Learner)
     return built
@@ -139,7 +139,7 @@ def folds(
     fold = {document: k % n for k, document in enumerate(named)}
     for k in range(n):
         held = [np.array([fold[d] == k for d in part]) for part in documents]
-        built = learner(name, data["train"], chosen.on_last_support)
+        built = learner(name, data["train"], chosen.sparse_average)
         trainer = OnlineTrainer(NBest(data["train"].features.size), built)
         rng = np.random.default_rng(k)
         for _ in range(passes):

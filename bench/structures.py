@@ -31,7 +31,7 @@ from typing import Any
 RULES = {
     "sgd": "sgd",
     "perceptron": "perceptron",
-    "voted": "perceptron -p readout=voted",
+    "voted": "perceptron -p averaging=voted",
     "pa": "pa",
     "adagrad": "adagrad",
     "adagrad-rda": "adagrad-rda",

@@ -42,7 +42,7 @@ GROUPS = ("mert", "pro", "pass", "reading")
 # features on (the peer writes files); the line of JSON goes where the parent looks for it.
 CHILD = """
 import json, re, resource, sys, time
-from hopefear.data.moses.reading import moses_blocks, read_moses
+from hopefear.data.moses.reader import moses_blocks, read_moses
 from hopefear.metrics.lists import Bleu
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before, began = peak(), time.process_time()

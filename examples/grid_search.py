@@ -36,10 +36,10 @@ def main() -> None:
         search.fit(X, y, sample_weight=weights)
 
     results = search.cv_results_
-    for place in np.argsort(results["rank_test_score"]):
-        choice = results["params"][place]
-        shown = ", ".join(f"{key.split('__')[1]}={value}" for key, value in choice.items())
-        print(f"{100 * results['mean_test_score'][place]:.2f}  {shown}")
+    for row in np.argsort(results["rank_test_score"]):
+        choice = results["params"][row]
+        settings = ", ".join(f"{key.split('__')[1]}={value}" for key, value in choice.items())
+        print(f"{100 * results['mean_test_score'][row]:.2f}  {settings}")
     best = search.best_estimator_[-1]
     print("best:", best.model_.signature)
     print(f"it keeps {np.count_nonzero(best.coef_)} weights; the truth has 60")

@@ -36,8 +36,8 @@ def high(who: str, whom: str, what: str) -> str:
 
 def flat(who: str, whom: str, what: str) -> str:
     """A poor parse."""
-    rest = f"(DT the) (NN {whom}) (IN with) (DT a) (NN {what})"
-    return f"(S1 (S (NP (NNP {who})) (VP (VBD saw)) (NP {rest})))"
+    phrase = f"(DT the) (NN {whom}) (IN with) (DT a) (NN {what})"
+    return f"(S1 (S (NP (NNP {who})) (VP (VBD saw)) (NP {phrase})))"
 
 
 def write(path: Path, n: int, seed: int) -> None:
@@ -46,26 +46,28 @@ def write(path: Path, n: int, seed: int) -> None:
     with path.open("w") as out:
         for i in range(n):
             tool = bool(rng.random() < 0.5)
-            words = [str(rng.choice(one)) for one in (PEOPLE, SEEN, TOOLS if tool else BELONGINGS)]
+            words = [
+                str(rng.choice(nouns)) for nouns in (PEOPLE, SEEN, TOOLS if tool else BELONGINGS)
+            ]
             gold = (high if tool else low)(*words)
-            found = [
+            candidates = [
                 {"tree": parse(*words), "logprob": -20.0 + float(rng.normal(scale=2)) - poor}
                 for parse, poor in ((low, 0.0), (high, 0.5), (flat, 2.0))
             ]
-            found.sort(key=lambda candidate: -candidate["logprob"])
-            out.write(json.dumps({"id": f"s{i}", "gold": gold, "candidates": found}) + "\n")
+            candidates.sort(key=lambda candidate: -candidate["logprob"])
+            out.write(json.dumps({"id": f"s{i}", "gold": gold, "candidates": candidates}) + "\n")
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for seed, (name, n) in enumerate((("train", 300), ("dev", 60), ("test", 100))):
             write(Path(folder) / name, n, seed)
-        model = hopefear.Reranker("vrda", features="ptb", l1=1e-2, on_last_support=True)
+        model = hopefear.Reranker("vrda", features="ptb", l1=1e-2, sparse_average=True)
         model.fit(model.read(f"{folder}/train"), X_val=model.read(f"{folder}/dev"))
         test = model.read(f"{folder}/test")
 
-    found = model.evaluate(test)
-    print(found.text())
+    evaluation = model.evaluate(test)
+    print(evaluation.text())
     sizes = f"{model.model_.nnz} of {model.model_.about['data']['features']}"
     print(f"{sizes} features have a weight; the heaviest:")
     for name, weight in model.model_.top(3):

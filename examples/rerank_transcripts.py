@@ -19,7 +19,7 @@ HEARD = {"sea": "see", "see": "sea", "two": "to", "by": "buy", "hear": "here", "
 
 
 def hypotheses(reference: str, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """What a recogniser might have heard, with an acoustic score that knows little."""
+    """Returns hypotheses of a recogniser, with an uninformative acoustic score."""
     texts = {reference}
     for _ in range(n):
         words = [HEARD.get(w, w) if rng.random() < 0.4 else w for w in reference.split()]
@@ -35,7 +35,7 @@ def hypotheses(reference: str, n: int, rng: np.random.Generator) -> list[dict[st
 
 
 def spoken(n: int, seed: int) -> tuple[list[list[dict[str, Any]]], list[str]]:
-    """Lists of hypotheses, and what was said."""
+    """Returns lists of hypotheses, and the transcripts."""
     rng = np.random.default_rng(seed)
     y = [str(rng.choice(SENTENCES)) for _ in range(n)]
     return [hypotheses(reference, 6, rng) for reference in y], y
@@ -45,10 +45,10 @@ def main() -> None:
     X, y = spoken(60, seed=1)
     new, truth = spoken(30, seed=2)
     model = hopefear.Reranker("mira", metric="wer", epochs=5).fit(X, y)
-    found = model.evaluate(new, truth)
+    evaluation = model.evaluate(new, truth)
     print(
-        f"word error rate {found.model.scores['wer']:.1f}, of the recogniser's first choices "
-        f"{found.baseline.scores['wer']:.1f} (p = {found.test['p_bootstrap']:.3f})"
+        f"word error rate {evaluation.model.scores['wer']:.1f}, of the recogniser's first choices "
+        f"{evaluation.baseline.scores['wer']:.1f} (p = {evaluation.test['p_bootstrap']:.3f})"
     )
 
     order, chances = model.rank(new)[0], model.predict_proba(new)[0]
@@ -57,8 +57,8 @@ def main() -> None:
         print(f"  {chances[c]:.3f} {new[0][c]['text']}")
     print("pairs of words that speak for a transcript, and against:")
     liked, disliked = model.model_.top(3), model.model_.bottom(3)
-    for (one, up), (other, down) in zip(liked, disliked, strict=True):
-        print(f"  {up:+.2f} {one:20} {down:+.2f} {other}")
+    for (liked_word, up), (disliked_word, down) in zip(liked, disliked, strict=True):
+        print(f"  {up:+.2f} {liked_word:20} {down:+.2f} {disliked_word}")
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "speech.model"

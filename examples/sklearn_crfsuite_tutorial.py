@@ -27,7 +27,7 @@ def made_up(n, seed):
     """Sentences about who met whom where; a few words are names and other words too."""
     rng = random.Random(seed)
     people = ["Ana", "Luis Soto", "Eva Mora", "Paz", "Rosa Lima", "Hugo"]
-    places = ["Lima", "Soria", "La Paz", "Leon", "San Juan", "Mora"]
+    towns = ["Lima", "Soria", "La Paz", "Leon", "San Juan", "Mora"]
     firms = ["Soto Hermanos", "Banco Leon", "Rosa", "Telefonos Lima"]
     frames = [
         ["PER", "met", "PER", "in", "LOC", "."],
@@ -37,7 +37,7 @@ def made_up(n, seed):
     ]
     tags = {"in": "IN", "of": "IN", "after": "IN", "to": "TO", "the": "DT", "its": "PRP$"}
     tags |= {"met": "VBD", "sold": "VBD", "left": "VBD", "is": "VBZ", "born": "VBN"}
-    names = {"PER": people, "LOC": places, "ORG": firms}
+    names = {"PER": people, "LOC": towns, "ORG": firms}
     sentences = []
     for _ in range(n):
         sentence = []

@@ -18,7 +18,7 @@ TOWNS = ["Abbot Falls", "Bakersville", "Port Carter", "Dyer", "New Ewing"]
 
 
 def sentences(n: int, seed: int) -> tuple[list[list[str]], list[list[str]]]:
-    """Who went where or met whom, as words and as BIO labels."""
+    """Returns sentences of names and places, as words and as BIO labels."""
     rng = np.random.default_rng(seed)
 
     def person() -> list[str]:
@@ -27,8 +27,10 @@ def sentences(n: int, seed: int) -> tuple[list[list[str]], list[list[str]]]:
 
     X, y = [], []
     for _ in range(n):
-        other = (person(), "PER") if rng.random() < 0.3 else (str(rng.choice(TOWNS)).split(), "LOC")
-        parts = [(person(), "PER"), ([str(rng.choice(["left", "likes", "saw"]))], ""), other]
+        object_ = (
+            (person(), "PER") if rng.random() < 0.3 else (str(rng.choice(TOWNS)).split(), "LOC")
+        )
+        parts = [(person(), "PER"), ([str(rng.choice(["left", "likes", "saw"]))], ""), object_]
         X.append([word for words, _ in parts for word in words])
         y.append(
             [
@@ -43,8 +45,8 @@ def sentences(n: int, seed: int) -> tuple[list[list[str]], list[list[str]]]:
 def main() -> None:
     X, y = sentences(300, seed=1)
     tagger = hopefear.Tagger("sapo", n=5, early_stopping=True, patience=2).fit(X, y)
-    found = tagger.metrics(*sentences(200, seed=2))
-    print(f"new sentences: F1 {found['f1']:.1f}, {found['accuracy']:.1f} % of the labels right")
+    scores = tagger.metrics(*sentences(200, seed=2))
+    print(f"new sentences: F1 {scores['f1']:.1f}, {scores['accuracy']:.1f} % of the labels right")
 
     question = ["Eve", "Dyer", "saw", "Dyer"]
     for span in tagger.predict_spans([question])[0]:

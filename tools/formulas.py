@@ -63,7 +63,7 @@ def formulas() -> dict[str, str]:
 
 @cache
 def codes() -> frozenset[str]:
-    """Code in those paragraphs, and in all of a loss, a rule or a readout, that is a formula."""
+    """Code in those paragraphs, and in all of a loss, a rule or an averaging, that is a formula."""
     texts = [
         text.partition("Examples\n--")[0].replace("``", "`")
         for package, kind, text in _docstrings()

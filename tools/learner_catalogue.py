@@ -29,9 +29,9 @@ HEAD = """\
 
 Every learner that `--learner NAME` and the estimators take: what it does, who published it, when to
 take it, what can be set, and what was measured. A learner is a loss (what a mistake costs), a rule
-(how weights move) and a readout (what is kept); `-p loss=…`, `-p rule=…` and `-p readout=…` swap
-them. `w` are the weights, `g` the direction of the loss (gold minus what the model chose), `score`
-the score of an output; equations with numbers are those of the paper. Figures are those of
+(how weights move) and an averaging (what is kept); `-p loss=…`, `-p rule=…` and `-p averaging=…`
+swap them. `w` are the weights, `g` the direction of the loss (gold minus what the model chose),
+`score` the score of an output; equations with numbers are those of the paper. Figures are those of
 [Results](results.md), which tells how each was measured.
 
 *Made by `python tools/learner_catalogue.py --write` from the code and from the tables of Results.*
@@ -84,7 +84,7 @@ def entry(name: str, recipes: dict[str, Any], figures: list[str]) -> str:
     summaries = dict.fromkeys(facts_of_task["summary"] for facts_of_task in facts_by_task.values())
     lines = [f"## {name}", "", "; ".join(summaries) + ".", "", f"**When.** {WHEN[name]}", ""]
     lines += [f"**Tasks.** {', '.join(f'`{task}`' for task in facts_by_task)}.", ""]
-    for kind, table in (("loss", LOSSES), ("rule", RULES), ("readout", AVERAGINGS)):
+    for kind, table in (("loss", LOSSES), ("rule", RULES), ("averaging", AVERAGINGS)):
         lines += [f"- {line}" for line in part(kind, first[kind], table, facts_by_task)]
     if first["rule"] not in RULES and first["formula"]:
         lines.append(f"- What it solves: {formulas()[first['formula']].rstrip('.')}.")
@@ -95,7 +95,7 @@ def entry(name: str, recipes: dict[str, Any], figures: list[str]) -> str:
         key for facts_of_task in facts_by_task.values() for key in facts_of_task["parameters"]
     )
     for key in keys:
-        if key in ("loss", "rule", "readout", "on"):
+        if key in ("loss", "rule", "averaging", "update_on"):
             continue
         values: dict[str, list[str]] = {}
         for task, facts_of_task in facts_by_task.items():

@@ -25,7 +25,7 @@ HOPEFEAR = [sys.executable, "-m", "hopefear"]
 LARGEST = 150_000
 WIDE = {"width": 1000, "height": 700}
 TEXT = (
-    "Confidence in the pound is widely expected to take another sharp dive "
+    "Confidence in the pound is widely expected to take another inverse_temperature dive "
     "if trade figures fail to show a substantial improvement."
 )
 QUESTION = "She sent the final report to her manager on Friday."

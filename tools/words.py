@@ -28,6 +28,7 @@ SOURCES = {
     "hopefear": ROOT / "src" / "hopefear",
     "papers": ROOT / "papers" / "src" / "hopefear_papers",
     "bench": ROOT / "bench",
+    "examples": ROOT / "examples",
     "tools": ROOT / "tools",
 }
 ALLOWED = Path(__file__).with_name("words_allowed.txt")
@@ -123,7 +124,7 @@ MODULES = {
     "origin": "provenance", "looks": "theme", "cases": "error_examples", "explaining": "explain",
     "showing": "display", "judging": "evaluate", "spaces": "search_spaces",
     "worlds": "enumeration", "frame": "runner", "derived": "text_features", "margins": "ssvm",
-    "searches": "k_best", "words": "tokens",
+    "searches": "k_best",
 }  # fmt: skip
 
 
@@ -175,7 +176,7 @@ def _names(node: ast.AST) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def library_flaws() -> list[Flaw]:
-    """Reads all modules of the library, papers, benchmarks and tools; returns their flaws."""
+    """Lists the flaws of library, papers, benchmarks, examples and tools, by place."""
     flaws: list[Flaw] = []
     classes: dict[str, list[tuple[str, str]]] = {}
     for name, folder in SOURCES.items():

@@ -99,17 +99,17 @@ class Decoder:
         """
         options = self.options(source)
         goal = self.search(len(source), options)
-        found: dict[Words, Translation] = {}
+        best: dict[Words, Translation] = {}
         for _, phrases in zip(range(factor * n), derivations(goal), strict=False):
-            one = self.translation(phrases)
-            found.setdefault(one.words, one)
-            if len(found) == n:
+            translation = self.translation(phrases)
+            best.setdefault(translation.words, translation)
+            if len(best) == n:
                 break
-        return sorted(found.values(), key=lambda one: -one.score)
+        return sorted(best.values(), key=lambda translation: -translation.score)
 
     def options(self, source: Words) -> list[list[Option]]:
-        """What can translate the words from each position on."""
-        found: list[list[Option]] = []
+        """Returns the phrase pairs for the words from each position on."""
+        options_by_start: list[list[Option]] = []
         for start in range(len(source)):
             here = []
             for end in range(start + 1, min(start + self.longest, len(source)) + 1):
@@ -117,15 +117,15 @@ class Decoder:
                 if end == start + 1 and not targets:
                     targets = [(source[start:end], (UNKNOWN,) * self.n_scores)]
                 for words, scores in targets:
-                    own = self.pairs.get((source[start:end], words), 0.0)
-                    here.append(self._option(start, end, words, scores, own))
-            found.append(here)
-        return found
+                    pair_weight = self.pairs.get((source[start:end], words), 0.0)
+                    here.append(self._option(start, end, words, scores, pair_weight))
+            options_by_start.append(here)
+        return options_by_start
 
     def _option(
-        self, start: int, end: int, words: Words, scores: tuple[float, ...], own: float
+        self, start: int, end: int, words: Words, scores: tuple[float, ...], pair_weight: float
     ) -> Option:
-        worth = own + self.weights["PhrasePenalty0"][0]
+        worth = pair_weight + self.weights["PhrasePenalty0"][0]
         worth -= self.weights["WordPenalty0"][0] * len(words)
         worth += sum(w * s for w, s in zip(self.weights["TranslationModel0"], scores, strict=True))
         fluent = sum(
@@ -133,7 +133,7 @@ class Decoder:
             for i, word in enumerate(words)
         )
         estimate = worth + self.weights["LM0"][0] * fluent
-        return Option(start, end, words, scores, own, worth, estimate)
+        return Option(start, end, words, scores, pair_weight, worth, estimate)
 
     def search(self, size: int, options: list[list[Option]]) -> Node:
         """Fill stacks by the number of covered words; the node all whole translations lead to."""
@@ -208,7 +208,7 @@ class Decoder:
 
 
 class Future:
-    """What the words not covered yet are worth at best, without jumps and across no border."""
+    """The best score of the uncovered words, without jumps and across no border."""
 
     def __init__(self, size: int, options: list[list[Option]]) -> None:
         self.best: dict[tuple[int, int], float] = defaultdict(lambda: -math.inf)
@@ -252,15 +252,17 @@ def _range(start: int, end: int) -> str:
     return str(start) if end == start + 1 else f"{start}-{end - 1}"
 
 
-def read_table(path: Path, most: int = 20) -> dict[Words, list[tuple[Words, tuple[float, ...]]]]:
-    """Lines ``source ||| target ||| p p …``; the ``most`` with the highest first score of each."""
+def read_table(
+    path: Path, max_entries: int = 20
+) -> dict[Words, list[tuple[Words, tuple[float, ...]]]]:
+    """Reads lines ``source ||| target ||| p p …``; keeps those with the highest first scores."""
     table: dict[Words, list[tuple[Words, tuple[float, ...]]]] = defaultdict(list)
     for line in path.read_text("utf-8").splitlines():
         source, target, scores = (field.split() for field in line.split("|||")[:3])
         table[tuple(source)].append((tuple(target), tuple(math.log(float(s)) for s in scores)))
     for entries in table.values():
         entries.sort(key=lambda entry: -entry[1][0])
-        del entries[most:]
+        del entries[max_entries:]
     return dict(table)
 
 
@@ -305,7 +307,9 @@ def main() -> None:
     decoder = Decoder(read_table(args.table), model, weights, args.beam, args.limit, pairs)
     lines = []
     for number, text in enumerate(args.input.read_text("utf-8").splitlines()):
-        lines += [one.line(number) for one in decoder.decode(tuple(text.split()), args.nbest)]
+        lines += [
+            candidate.line(number) for candidate in decoder.decode(tuple(text.split()), args.nbest)
+        ]
     if args.output:
         Path(args.output).write_text("".join(lines), "utf-8")
     else:

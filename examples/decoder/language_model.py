@@ -42,10 +42,10 @@ class LanguageModel:
 
     def log_p(self, history: Words, word: str) -> float:
         """Natural logarithm of the probability of a word behind a history, long or short."""
-        found = self.cache.get((history, word))
-        if found is None:
-            found = self.cache[history, word] = math.log(self._p(history, word))
-        return found
+        log_probability = self.cache.get((history, word))
+        if log_probability is None:
+            log_probability = self.cache[history, word] = math.log(self._p(history, word))
+        return log_probability
 
     def _p(self, history: Words, word: str) -> float:
         lower = self._p(history[1:], word) if history else self.uniform

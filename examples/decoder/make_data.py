@@ -152,7 +152,7 @@ class Maker:
         return [self.sentence() for _ in range(n)]
 
     def table(self) -> list[str]:
-        """Right entries and wrong ones; the first score cannot tell them apart."""
+        """Returns right entries and wrong ones; the first score does not distinguish them."""
         right = sorted(set(_entries()))
         targets = sorted({target for _, target in right})
         lines = {(source, target): self.scores(good=True) for source, target in right}
@@ -162,7 +162,7 @@ class Maker:
         return [f"{s} ||| {t} ||| {p:.4f} {q:.4f}" for (s, t), (p, q) in sorted(lines.items())]
 
     def mistakes(self, source: str, targets: list[str], right: list[tuple[str, str]]) -> list[str]:
-        good = [target for one, target in right if one == source]
+        good = [target for word, target in right if word == source]
         return [
             self.pick(targets),
             _join(self.pick(good), self.pick(CHATTER)),
@@ -185,19 +185,19 @@ def _ending(case: str, gender: str, definite: bool) -> str:
 
 def _entries() -> list[tuple[str, str]]:
     """Every entry that is right somewhere."""
-    found = [(word, meaning) for word, meanings in WORDS.items() for meaning in meanings]
-    found += [(noun, meaning) for noun, (_, *meanings) in NOUNS.items() for meaning in meanings]
+    entries = [(word, meaning) for word, meanings in WORDS.items() for meaning in meanings]
+    entries += [(noun, meaning) for noun, (_, *meanings) in NOUNS.items() for meaning in meanings]
     for stem, meanings in ADJECTIVES.items():
-        found += [(stem + end, m) for end in ("e", "er", "es", "en") for m in meanings]
+        entries += [(stem + end, m) for end in ("e", "er", "es", "en") for m in meanings]
     for present, participle, does, did in VERBS.values():
-        found += [(present, does), (participle, did)]
+        entries += [(present, does), (participle, did)]
     for case in ARTICLES.values():
         for definite, indefinite in case.values():
-            found += [(definite, "the"), (indefinite, "a"), (indefinite, "an")]
-    found += [*PLACES.items(), *TIMES.items(), *OPENINGS.items()]
-    found += [(f"hat {time}", when) for time, when in TIMES.items()]
-    found += [(f"{time} hat", when) for time, when in TIMES.items()]
-    return found
+            entries += [(definite, "the"), (indefinite, "a"), (indefinite, "an")]
+    entries += [*PLACES.items(), *TIMES.items(), *OPENINGS.items()]
+    entries += [(f"hat {time}", when) for time, when in TIMES.items()]
+    entries += [(f"{time} hat", when) for time, when in TIMES.items()]
+    return entries
 
 
 def _join(*parts: str) -> str:

@@ -36,7 +36,7 @@ class Arc(NamedTuple):
 
 
 class Node:
-    """All partial translations that what follows cannot tell apart: recombined hypotheses."""
+    """Partial translations with the same future: recombined hypotheses."""
 
     __slots__ = ("arcs", "covered", "end", "history", "score", "sorted")
 

@@ -40,8 +40,8 @@ RECIPES = {
     recipe.name: recipe
     for recipe in (
         SUBSETS.recipe("perceptron", "averaged perceptron", "perceptron sgd averaged mistakes"),
-        SUBSETS.recipe("ssvm", "structured SVM", "structured-hinge sgd averaged every", rate=0.1),
-        SUBSETS.recipe("mira", "1-best MIRA", "prediction-hinge passive-aggressive averaged every"),
+        SUBSETS.recipe("ssvm", "structured SVM", "structured-hinge sgd averaged all", rate=0.1),
+        SUBSETS.recipe("mira", "1-best MIRA", "prediction-hinge passive-aggressive averaged all"),
     )
 }
 TASKS["choose"] = ENTRY

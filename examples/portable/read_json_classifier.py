@@ -13,7 +13,7 @@ VALUES = {
 
 
 def grams(text, order, chars, lowercase, marks):
-    """How often a text has each n-gram of words, and of characters within words."""
+    """Counts the n-grams of words, and of characters within words, of a text."""
     alone = r"[!-/:-@\[-`{-~]" if marks else "[!?$]"
     text = (text.lower() if lowercase else text).replace("\u2019", "'")
     words = re.findall(f"{WORD}(?:['_]{WORD})*|{alone}", text)
@@ -48,7 +48,7 @@ def scores(model, example):
 
 
 def classify(model, example):
-    """The best class; of two, one score says how much is for the second."""
+    """Returns the best class; of two classes, the one score is that of the second."""
     total = scores(model, example)
     best = int(total[0] > 0.0) if len(total) == 1 else total.index(max(total))
     return model["classes"][best]

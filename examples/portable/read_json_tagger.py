@@ -16,7 +16,7 @@ VIEWS = {
         s[i:j] for i in range(len(s)) for j in range(i + low, min(i + high, len(s)) + 1)
     ),
     "match": lambda s, rows: [
-        word for word, seen, p in rows if re.fullmatch(p, VIEWS[seen](s)[0] if seen else s, re.S)
+        word for word, views, p in rows if re.fullmatch(p, VIEWS[views](s)[0] if views else s, re.S)
     ],
 }
 
@@ -47,11 +47,11 @@ def tag(model, rows):
     """Labels of one sentence, of which every column is a list: {"word": ["It", "rains"]}."""
     n, size = len(next(iter(rows.values()))), len(model["labels"])
     for name, (column, views, entries) in model["lexicons"].items():
-        words, marks = [strings(model, rows[column], views, k)[0] for k in range(n)], []
-        while len(marks) < n:
-            ends = [len(e) for e in entries if words[len(marks) : len(marks) + len(e)] == e]
-            marks += ["B"] + ["I"] * (max(ends) - 1) if ends else [None]
-        rows = {**rows, name: marks}
+        words, labels = [strings(model, rows[column], views, k)[0] for k in range(n)], []
+        while len(labels) < n:
+            ends = [len(e) for e in entries if words[len(labels) : len(labels) + len(e)] == e]
+            labels += ["B"] + ["I"] * (max(ends) - 1) if ends else [None]
+        rows = {**rows, name: labels}
     paths = [(0.0, (size,))]  # best score and labels so far, by the last label; first the start
     for k in range(n):
         nodes, edges = [0.0] * size, {}

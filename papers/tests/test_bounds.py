@@ -91,7 +91,7 @@ def train(rows, loss, rule, structure=None, passes=1, dtype=np.float64):
     """The trainer and the rows it mistook."""
     structure = Binary(N_FEATURES) if structure is None else structure
     trainer = online.OnlineTrainer(
-        structure, Learner(loss, rule, Observed(Last()), on="mistakes"), dtype
+        structure, Learner(loss, rule, Observed(Last()), update_on="mistakes"), dtype
     )
     order = np.tile(np.arange(rows.labels.size), passes)
     outcome = np.empty(order.size, np.uint8)
@@ -497,13 +497,13 @@ def test_what_the_bounds_do_not_cover_is_refused():
     rows = problem().dataset().rows
     ones, none = np.ones(N_FEATURES), np.zeros(0, np.int64)
 
-    def untrained(loss, rule, readout, on="mistakes"):
-        return online.OnlineTrainer(Binary(N_FEATURES), Learner(loss, rule, readout, on))
+    def untrained(loss, rule, averaging, update_on="mistakes"):
+        return online.OnlineTrainer(Binary(N_FEATURES), Learner(loss, rule, averaging, update_on))
 
     for trainer, words in (
-        (untrained(Hinge(), RDA(), Last()), r"readout Last.*Observed\(Last\(\)\)"),
+        (untrained(Hinge(), RDA(), Last()), r"averaging Last.*Observed\(Last\(\)\)"),
         (untrained(Hinge(), SGD(), Observed(Last())), "not of sgd.*use the rule RDA"),
-        (untrained(Hinge(), RDA(), Observed(Last()), "every"), "on='mistakes'"),
+        (untrained(Hinge(), RDA(), Observed(Last()), "all"), "update_on='mistakes'"),
         (untrained(Perceptron(), RDA(), Observed(Last())), "Perceptron may be zero.*use Hinge"),
     ):
         with pytest.raises(CombinationError, match=words):

@@ -19,7 +19,7 @@ from example_decoder import FOLDER, phrasal
 from places import DATA, ROOT
 from snippets import command_is_understood
 
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reader import read_moses
 from hopefear.metrics.lists.bleu import Bleu
 from hopefear.translation.lists import read
 from hopefear.translation.rounds import iterate

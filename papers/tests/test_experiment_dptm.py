@@ -112,7 +112,7 @@ def test_a_second_call_takes_what_was_kept(quick, monkeypatch):
 
 def test_the_weight_on_the_line_is_the_best_and_never_below_the_decoder(problem):
     spec = Spec("sgd-log")
-    marks = follow(problem, spec, {"sharp": 3.0, "rate": 0.1}, 1, (1, 2))
+    marks = follow(problem, spec, {"inverse_temperature": 3.0, "rate": 0.1}, 1, (1, 2))
     assert [(m.passes, m.kept) for m in marks[:3]] == [
         (1, "average"),
         (1, "support"),
@@ -160,15 +160,15 @@ def mark(passes: int, kept: str, dev: float, nnz: int) -> Mark:
 
 def test_trials_are_means_over_seeds():
     runs = [[mark(1, "average", 40.0, 10)], [mark(1, "average", 42.0, 20)]]
-    (trial,) = trials_of(Spec("sgd-log"), {"sharp": 1.0, "rate": 0.1}, runs)
+    (trial,) = trials_of(Spec("sgd-log"), {"inverse_temperature": 1.0, "rate": 0.1}, runs)
     assert (trial.dev, trial.nnz, trial.passes) == (41.0, 15.0, 1)
 
 
 def test_choices_are_the_best_on_development_lists():
     def trial(key: str, dev: float, nnz: float = 50.0, kept: str = "average", **params: float):
-        return Trial(key, {"sharp": 1.0, "l1": 0.0, **params}, 1, kept, dev, dev, nnz)
+        return Trial(key, {"inverse_temperature": 1.0, "l1": 0.0, **params}, 1, kept, dev, dev, nnz)
 
-    table = {key: [trial(key, 40.0), trial(key, 41.0, sharp=10.0)] for key in TABLE}
+    table = {key: [trial(key, 40.0), trial(key, 41.0, inverse_temperature=10.0)] for key in TABLE}
     table[TABLE[0]].append(trial(TABLE[0], 50.0, kept="support"))
     sweeps = {
         "vrda-risk": [
@@ -185,9 +185,11 @@ def test_choices_are_the_best_on_development_lists():
     assert outcome[at_most("vrda-risk", 100)].dev == 45.0
     assert outcome[at_most("vrda-risk", 10)].dev == 40.5
     assert at_most("tg-risk", 100) not in outcome
-    spec = Spec("sgd-log", {"rate": (0.1, 1.0, 10.0), "sharp": (1.0,)})
+    spec = Spec("sgd-log", {"rate": (0.1, 1.0, 10.0), "inverse_temperature": (1.0,)})
     assert edges(
-        Trial("sgd-log", {"rate": 1.0, "sharp": 1.0}, 3, "last", 0, 0, 0), spec, (1, 3)
+        Trial("sgd-log", {"rate": 1.0, "inverse_temperature": 1.0}, 3, "last", 0, 0, 0),
+        spec,
+        (1, 3),
     ) == ["passes"]
 
 

@@ -226,7 +226,7 @@ def test_a_trail_ends_where_the_run_ends(problem):
 def test_learners_update_as_their_papers_say(problem, lists):
     for place, specs in ((problem, SPECS), (lists, LIST_SPECS)):
         learners = {key: build(spec, spec.settings()[0], place) for key, spec in specs.items()}
-        assert {key for key, learner in learners.items() if learner.on == "mistakes"} == {
+        assert {key for key, learner in learners.items() if learner.update_on == "mistakes"} == {
             "perceptron",
             "vrda-hinge",
             "vrda-log",

@@ -186,7 +186,7 @@ def test_learners_without_a_theorem_and_losses_it_does_not_cover():
         instrument(chain, CHAIN_RECIPES["perceptron"].build(rule="rda", loss="hinge"), rows)
     with pytest.raises(CombinationError, match="no theorem is measured on log with adagrad"):
         instrument(chain, CHAIN_RECIPES["adagrad"].build(), rows)
-    learner = Learner(Hinge(), RDA(), Averaged(), on="mistakes")
+    learner = Learner(Hinge(), RDA(), Averaged(), update_on="mistakes")
     with pytest.raises(CombinationError, match="one right candidate"):
         instrument(NBest(3, tied=True), learner, rows)
     text = tag.dataset(chunks(4, 30, seed=1), "ner")
@@ -200,7 +200,7 @@ def test_theorem_1_of_voted_rda_on_lists_is_that_of_plain_numpy(l1, seed):
     rng = np.random.default_rng(seed)
     matrices, costs = drawn_lists(rng, 20)
     rows, u = rows_of(matrices, costs), rng.normal(size=5)
-    learner = Learner(Hinge(), RDA(rate=0.5, l1=l1), Averaged(), on="mistakes")
+    learner = Learner(Hinge(), RDA(rate=0.5, l1=l1), Averaged(), update_on="mistakes")
     trainer = Watched(NBest(5), learner, rows, u, np.float64)
     order = np.tile(np.arange(20), 2)
     total, w, M, weights, G, loss_u = np.zeros(5), np.zeros(5), 0, [], 0.0, 0.0

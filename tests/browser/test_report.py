@@ -8,8 +8,8 @@ from axe_playwright_python.sync_playwright import Axe
 
 from hopefear.report import (
     ArcDiagram,
-    Case,
-    Cases,
+    ErrorExample,
+    ErrorExamples,
     Evaluation,
     Findings,
     Judgement,
@@ -18,7 +18,7 @@ from hopefear.report import (
     Page,
     Plot,
     Rival,
-    contests,
+    disagreements,
 )
 from hopefear.tasks.base import Explanation
 
@@ -42,8 +42,8 @@ def opened(browser_page, tmp_path):
     assert not any(tab.complaints for tab in tabs)
 
 
-def case(k: int, kind: str, label: str, word: str) -> Case:
-    return Case(
+def case(k: int, kind: str, label: str, word: str) -> ErrorExample:
+    return ErrorExample(
         {"sentence": k + 1, "wrong tokens": 9 - k},
         MarkedText([word, "went"], [(0, 1, label)], {(0, 1, label)}),
         MarkedText([word, "went"], []),
@@ -75,7 +75,7 @@ def evaluation() -> Page:
         {"F1": "83.33 %"},
         [("Types", ["type", "F1", "gold"], rows)],
         facts,
-        Findings(Cases(cases, 3, 10, "sentences"), {"sentences": "10"}),
+        Findings(ErrorExamples(cases, 3, 10, "sentences"), {"sentences": "10"}),
         {"PER": [("word=Ann", 1.0)], HOSTILE: [(HOSTILE, -1.0)]},
         {"seed": 1},
     ).page()
@@ -103,7 +103,7 @@ def side_by_side() -> Page:
             return [
                 case(i, "missed", "PER", f"word{i}")
                 if i < 3
-                else Case({"sentence": i + 1, "wrong words": 1}, None, tree, ["head"], at=i)
+                else ErrorExample({"sentence": i + 1, "wrong words": 1}, None, tree, ["head"], at=i)
                 for i in order.tolist()
             ]
 
@@ -126,7 +126,9 @@ def side_by_side() -> Page:
         for k, name in enumerate(names)
     }
     test = {"difference": -1.0, "low": -2.0, "high": 0.5, "p_value": 0.2}
-    shown = contests(dict(zip(names, map(judgement, ([0, 0, 1, 2], [0, 1, 0, 1])), strict=True)))
+    shown = disagreements(
+        dict(zip(names, map(judgement, ([0, 0, 1, 2], [0, 1, 0, 1])), strict=True))
+    )
     return ModelComparison(
         "Two models", "made-up", models, "f1", "F1", tests={names[0]: test}, contests=shown
     ).page()

@@ -98,7 +98,9 @@ def test_parameters_in_messages_exist():
         for key in PARAMETER.findall(text):
             tables = [recipes_of(task).values() for task in TASKS]
             parameters = {p for table in tables for recipe in table for p in recipe.parameters()}
-            assert key in parameters | {"loss", "rule", "readout", "cost"}, f"{name}: {text!r:.200}"
+            assert key in parameters | {"loss", "rule", "averaging", "cost"}, (
+                f"{name}: {text!r:.200}"
+            )
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -41,7 +41,7 @@ epochs = 2
 no-shuffle = true
 quiet = true
 class_weight = {"1" = 2, "-1" = 0.5}
-param = {l1 = 1e-3, readout = "last"}
+param = {l1 = 1e-3, averaging = "last"}
 """
 
 
@@ -49,7 +49,7 @@ def test_a_file_alone_does_what_the_same_words_do(place):
     assert main(["train", *config(place, FULL)]) == 0
     words = ["--train", "train.svm", "--dev", "train.svm", "--model", "w.model", "--learner", "rda",
              "--epochs", "2", "--no-shuffle", "--quiet", "--class-weight", "1=2,-1=0.5",
-             "-p", "l1=0.001", "-p", "readout=last"]  # fmt: skip
+             "-p", "l1=0.001", "-p", "averaging=last"]  # fmt: skip
     assert main(["train", "classify", *words]) == 0
     assert (place / "m.model").read_bytes() == (place / "w.model").read_bytes()
 
@@ -69,7 +69,7 @@ def test_what_is_typed_goes_first(place):
     words = ["--learner", "vrda", "-p", "l1=0.5", "--epochs=3", "--model=typed.model"]
     assert main(["train", "classify", *config(place, FULL), *words]) == 0
     signature = Model.load("typed.model").signature
-    assert "l1=0.5" in signature and "readout:last" in signature and "epochs:3" in signature
+    assert "l1=0.5" in signature and "averaging:last" in signature and "epochs:3" in signature
     assert not (place / "m.model").exists()
 
 

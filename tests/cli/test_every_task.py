@@ -194,8 +194,8 @@ def test_a_default_learner_and_parts_reach_the_model(run, task, data):
     train = ("train", task, "--train", data("train"), *more, "--epochs", 1, "--json", "--quiet")
     _, out, _ = run(*train, "--model", "d.model")
     assert json.loads(out)["learner"] == TASKS[task].learner
-    _, out, _ = run(*train, "--learner", "perceptron", "-p", "readout=last", "--model", "p.model")
-    assert "readout:last" in json.loads(out)["signature"]
+    _, out, _ = run(*train, "--learner", "perceptron", "-p", "averaging=last", "--model", "p.model")
+    assert "averaging:last" in json.loads(out)["signature"]
 
 
 def test_predictions_do_not_depend_on_how_a_file_comes(run, folder, task, data):
@@ -213,11 +213,11 @@ def test_predictions_do_not_depend_on_how_a_file_comes(run, folder, task, data):
 
 
 def test_a_voted_model_is_described_and_used(run, task, data):
-    argv = ("train", task, "--train", data("train"), "--learner", "vrda", "-p", "readout=voted")
+    argv = ("train", task, "--train", data("train"), "--learner", "vrda", "-p", "averaging=voted")
     if run(*argv, "--epochs", 1, "--model", "v.model")[0]:
         pytest.skip(f"no votes for the task {task}")
     status, _, err = run("inspect", "--model", "v.model")
-    assert status == 0 and "no single weight" in err and "readout=averaged" in err
+    assert status == 0 and "no single weight" in err and "averaging=averaged" in err
     assert run("evaluate", "--model", "v.model", "--data", data("test"))[0] == 0
 
 
@@ -277,7 +277,7 @@ def test_compare_needs_no_page_and_draws_along_the_axis_asked_for(run, folder, t
         (("--learner", "perceptorn"), "did you mean 'perceptron'"),
         (("--learner", "perceptron", "-p", "rat=1"), "did you mean 'rate'"),
         (("--learner", "perceptron", "-p", "rate=x"), "a number"),
-        (("--learner", "perceptron", "-p", "readout=mean"), "readout"),
+        (("--learner", "perceptron", "-p", "averaging=mean"), "averaging"),
     ],
 )
 def test_wrong_learners_are_refused_before_anything_is_read(run, folder, task, more, told):
@@ -372,7 +372,7 @@ def test_explanations_have_one_form_and_add_up(run, task, data):
     if not TASK_FILES[task].votes:
         return
     status, _, err = run("train", task, "--train", data("train"), "--learner", "perceptron",
-                         "-p", "readout=voted", "--model", "e.model")  # fmt: skip
+                         "-p", "averaging=voted", "--model", "e.model")  # fmt: skip
     assert status == 0, err
     status, _, err = run("predict", "--model", "e.model", *argv[3:])
     assert status == 1 and "a voted model has no single weight" in err

@@ -194,7 +194,7 @@ KILLED = {
     "last": ["--train", "train2.svm"],
     "averaged, early stop": ["--train", "train3.svm", "--dev", "train3.svm", "--learner", "pa",
                              "--patience", "0"],
-    "voted": ["--train", "train2.svm", "--learner", "vrda", "-p", "readout=voted"],
+    "voted": ["--train", "train2.svm", "--learner", "vrda", "-p", "averaging=voted"],
     "watched": ["--train", "train2.svm", "--learner", "vrda", "--bounds"],
     "mapped": ["--train", "train2.svm", "--learner", "tg", "--cache", "{place}/cache"],
 }  # fmt: skip

@@ -134,7 +134,7 @@ def test_parsers_and_votes_tell_how_far_they_are():
     from hopefear import Classifier, Parser, Tagger
 
     words, labels = [["a", "b"], ["b", "c", "a"]] * 5, [["X", "Y"], ["Y", "Y", "X"]] * 5
-    voted = {"readout": "voted", "epochs": 1}
+    voted = {"averaging": "voted", "epochs": 1}
     small = {"order": 1, "features": "light", "hash_bits": 10}
     bank = small_trees.small_treebank(5)
     for model, data, gold, names in (

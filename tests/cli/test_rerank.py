@@ -287,15 +287,15 @@ def test_inspect_tells_sizes_families_and_features(run):
 
 
 def test_a_voted_model_is_described(run):
-    status, _, _ = run(*TRAIN[:4], "--learner", "vrda", "-p", "readout=voted", "--epochs", 2,
+    status, _, _ = run(*TRAIN[:4], "--learner", "vrda", "-p", "averaging=voted", "--epochs", 2,
                        "--model", "v.model")  # fmt: skip
     assert status == 0
     _, _, err = run("inspect", "--model", "v.model")
-    assert "predictors" in err and "readout=averaged" in err
+    assert "predictors" in err and "averaging=averaged" in err
     _, out, _ = run("predict", "--model", "v.model", "--input", "test.jsonl", "--proba")
     assert all(0.0 <= one["probability"] <= 1.0 for one in objects(out))
     status, _, err = run("predict", "--model", "v.model", "--input", "test.jsonl", "--explain")
-    assert status == 1 and "readout=averaged" in err
+    assert status == 1 and "averaging=averaged" in err
 
 
 @pytest.mark.parametrize("model", ["costs.model", "o.model"])

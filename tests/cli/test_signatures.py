@@ -60,10 +60,10 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
         "--no-shuffle": (TSV, "--no-shuffle"),
         "--class-weight": (TSV, "--class-weight hope=3"),
         "--learner": (TSV, "--learner arow"),
-        "-p": (TSV, "-p readout=last"),
-        "--patience": (f"{TSV} --dev others.tsv --epochs 9 --patience 1 -p readout=last",
+        "-p": (TSV, "-p averaging=last"),
+        "--patience": (f"{TSV} --dev others.tsv --epochs 9 --patience 1 -p averaging=last",
                        "--patience 8"),
-        "--metric": (f"{TSV} --dev others.tsv --epochs 9 -p readout=last", "--metric log_loss"),
+        "--metric": (f"{TSV} --dev others.tsv --epochs 9 -p averaging=last", "--metric log_loss"),
         "--ngrams": (TSV, "--ngrams 2"),
         "--chars": (TSV, "--chars 2-3"),
         "--lowercase": (TSV, "--no-lowercase"),
@@ -82,7 +82,7 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
         "--merge": (f"{TEXT} --shards 2", "--merge mean"),
         "--merges": (f"{TEXT} --shards 2", "--merges 2"),
         "--max-features": (f"{TEXT} --shards 2", "--max-features 3"),
-        "--dev": (f"{TEXT} --epochs 6 -p readout=last", "--dev others.txt --patience 1"),
+        "--dev": (f"{TEXT} --epochs 6 -p averaging=last", "--dev others.txt --patience 1"),
         "--format": ("--train mixed.txt", "--format crfsuite"),
         "--columns": ("--train three.txt", "--columns pos,word,label"),
         "--column": ("--train three.txt", "--column pos --features pos"),
@@ -94,8 +94,8 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
         "--seed": (TEXT, "--seed 2"),
         "--no-shuffle": (TEXT, "--no-shuffle"),
         "--learner": (TEXT, "--learner mira"),
-        "-p": (TEXT, "-p readout=last"),
-        "--patience": (f"{TEXT} --dev others.txt --epochs 9 --patience 1 -p readout=last",
+        "-p": (TEXT, "-p averaging=last"),
+        "--patience": (f"{TEXT} --dev others.txt --epochs 9 --patience 1 -p averaging=last",
                        "--patience 8"),
         "--class-weight": (f"{TEXT} --learner mira", "--class-weight N=3"),
         "--features": (TEXT, "--features ner"),
@@ -113,15 +113,15 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
         "--merge": (f"{RANKED} --learner vrda --shards 2", "--merge sum"),
         "--merges": (f"{RANKED} --shards 2", "--merges 2"),
         "--max-features": (f"{RANKED} --shards 2", "--max-features 3"),
-        "--dev": (f"{LISTS} --epochs 6 -p readout=last", "--dev others.jsonl --patience 1"),
+        "--dev": (f"{LISTS} --epochs 6 -p averaging=last", "--dev others.jsonl --patience 1"),
         "--gold": ("--train nbest.bllip --format bllip --gold gold.mrg --features ptb "
                    "--min-count 1", "gold.mrg => other.mrg"),
         "--dev-gold": ("--train nbest.bllip --format bllip --gold gold.mrg --dev nbest.bllip "
                        "--dev-gold gold.mrg --features ptb --min-count 1 --epochs 4 "
-                       "--learner perceptron -p readout=last", "--dev-gold other.mrg"),
+                       "--learner perceptron -p averaging=last", "--dev-gold other.mrg"),
         "--refs": ("--train nbest.moses --refs one.ref", "one.ref => two.ref"),
         "--dev-refs": ("--train nbest.moses --refs one.ref --dev nbest.moses --dev-refs one.ref "
-                       "--epochs 4 --learner perceptron -p readout=last",
+                       "--epochs 4 --learner perceptron -p averaging=last",
                        "--dev-refs two.ref"),
         "--metric": (f"{LISTS} --dev others.jsonl", "--metric wer"),
         "--metric-option": (f"{LISTS} --metric bleu", "--metric-option lowercase=true"),
@@ -131,7 +131,7 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
         "--no-shuffle": (LISTS, "--no-shuffle"),
         "--learner": (LISTS, "--learner perceptron"),
         "-p": (LISTS, "-p C=0.5"),
-        "--patience": (f"{RANKED} --dev others.jsonl --epochs 9 --patience 1 -p readout=last",
+        "--patience": (f"{RANKED} --dev others.jsonl --epochs 9 --patience 1 -p averaging=last",
                        "--patience 8"),
         "--oracle": (RANKED, "--oracle score"),
         "--tied": (RANKED, "--tied"),
@@ -141,7 +141,7 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
     },
     "parse": {
         "--train": (TREES, "bank.conllu => other.conllu"),
-        "--dev": (f"{TREES} --epochs 4 -p readout=last", "--dev other.conllu --patience 1"),
+        "--dev": (f"{TREES} --epochs 4 -p averaging=last", "--dev other.conllu --patience 1"),
         "--no-temperature": (TREES, "--no-temperature"),
         "--tagger": (TREES, "--tagger tagger.model --jackknife 0"),
         "--jackknife": (f"{TREES} --tagger tagger.model --jackknife 0", "--jackknife 2"),
@@ -477,7 +477,7 @@ def test_what_keeps_a_model_keeps_its_signature(folder, monkeypatch, capsys, tas
 WORDS = {
     **{"slack": SLACKS, "inner": INNER, "background": BACKGROUNDS, "keep": (*KEEPS, *mert.KEEPS)},
     **{"steps": mert.STEPS, "smooth": mert.SMOOTHINGS, "classifier": ("perceptron", "pa")},
-    **{"loss": LOSSES, "rule": RULES, "readout": AVERAGINGS, "on": ON, "cost": COSTS},
+    **{"loss": LOSSES, "rule": RULES, "averaging": AVERAGINGS, "update_on": ON, "cost": COSTS},
     "penalty": ("l1", "l2"),
 }
 # Parameters that mean something only together with others: what is built in place of the usual.
@@ -498,7 +498,7 @@ def others(recipe, key, value):
         return [value + 1]
     if isinstance(value, float):  # some must stay below 1, or below that by a rate
         return [1.5] if np.isinf(value) else [value + 0.5, 0.75 * value or 1e-3]
-    for part in (getattr(recipe, name, None) for name in ("loss", "rule", "readout")):
+    for part in (getattr(recipe, name, None) for name in ("loss", "rule", "averaging")):
         words = getattr(part, "choices", {}).get(key) or getattr(part, "parts", {}).get(key)
         if words:
             return [word for word in words if word != value]

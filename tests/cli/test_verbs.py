@@ -49,9 +49,11 @@ def _lines(run):
 
 def test_parameters_and_parts_reach_the_learner(run):
     run("train", "classify", "--train", "train2.svm", "--learner", "vrda", "-p", "l1=0.001", "-p",
-        "loss=logistic", "-p", "readout=last", "--model", "p.model")  # fmt: skip
+        "loss=logistic", "-p", "averaging=last", "--model", "p.model")  # fmt: skip
     signature = Model.load("p.model").signature
-    assert "loss:logistic" in signature and "l1=0.001" in signature and "readout:last" in signature
+    assert (
+        "loss:logistic" in signature and "l1=0.001" in signature and "averaging:last" in signature
+    )
 
 
 def test_transforms_intercept_and_class_weights(run):
@@ -196,7 +198,7 @@ def test_evaluate_shows_a_row_for_every_class(run):
 
 def test_voted_models_can_be_inspected_and_used(run):
     run("train", "classify", "--train", "train2.svm", "--learner", "perceptron", "-p",
-        "readout=voted", "--model", "voted.model", "--epochs", 2)  # fmt: skip
+        "averaging=voted", "--model", "voted.model", "--epochs", 2)  # fmt: skip
     status, _, err = run("inspect", "--model", "voted.model")
     assert status == 0 and "predictors" in err and "no single weight" in err
     _, out, _ = run("inspect", "--model", "voted.model", "--json")
@@ -238,7 +240,7 @@ def test_learners_lists_all_with_effects(run):
     assert {task: set(found["learners"][task]) for task in tables} == {
         task: set(recipes) for task, recipes in tables.items()
     }
-    assert "voted" in found["readouts"] and "rda" in found["rules"]
+    assert "voted" in found["averaging"] and "rda" in found["rules"]
     for facts in (f for learners in found["learners"].values() for f in learners.values()):
         assert all(p["effect"] for p in facts["parameters"].values()), facts["name"]
     _, out, _ = run("learners", "tg")

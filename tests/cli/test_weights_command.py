@@ -7,7 +7,7 @@ import json
 import pytest
 import tuning_files
 
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reader import read_moses
 from hopefear.translation.scoring import choice
 from hopefear.translation.weights import Weights
 

@@ -41,12 +41,13 @@ def problem(structure):
     return random_problem(12, n=30, classes=structure.n_labels)
 
 
-def trainer_of(rule, readout, structure=STRUCTURES[1], on="every"):
-    return OnlineTrainer(structure, Learner(natural_loss(rule), rule, readout, on), np.float64)
+def trainer_of(rule, averaging, structure=STRUCTURES[1], update_on="all"):
+    learner = Learner(natural_loss(rule), rule, averaging, update_on)
+    return OnlineTrainer(structure, learner, np.float64)
 
 
 @pytest.mark.parametrize("window", [1, 7])
-@pytest.mark.parametrize("on", ["every", "mistakes"])
+@pytest.mark.parametrize("on", ["all", "mistakes"])
 @pytest.mark.parametrize("name", RULES)
 def test_settling_the_books_changes_nothing(name, on, window, monkeypatch):
     structure = STRUCTURES[0]
@@ -108,16 +109,16 @@ def test_averages_survive_a_worn_clock(name, structure):
 @pytest.mark.parametrize("name", FORGETFUL)
 def test_votes_cannot_be_replayed_across_a_rebased_clock(name):
     trainer = trainer_of(FORGETFUL[name], Voted())
-    with pytest.raises(HopefearError, match=r"cannot be replayed; use .* readout=averaged"):
+    with pytest.raises(HopefearError, match=r"cannot be replayed; use .* averaging=averaged"):
         trainer.learn(problem(STRUCTURES[1]).rows, ORDER)
 
 
-@pytest.mark.parametrize("readout", AVERAGINGS, ids=describe)
+@pytest.mark.parametrize("averaging", AVERAGINGS, ids=describe)
 @pytest.mark.parametrize("name", RULES)
-def test_pieces_equal_the_whole_bit_for_bit(name, readout, monkeypatch):
+def test_pieces_equal_the_whole_bit_for_bit(name, averaging, monkeypatch):
     monkeypatch.setattr(online, "_WINDOW", 8)  # pieces end inside and at the end of windows
     rows = problem(STRUCTURES[1]).rows
-    whole, pieces = (trainer_of(RULES[name], readout) for _ in range(2))
+    whole, pieces = (trainer_of(RULES[name], averaging) for _ in range(2))
     outcome = np.zeros((2, 90), np.uint8)
     whole.learn(rows, ORDER, outcome[0])
     for start, stop in ((0, 8), (8, 8), (8, 9), (9, 24), (24, 83), (83, 90)):
@@ -137,19 +138,19 @@ def test_pieces_equal_the_whole_when_clocks_wear_out(name):
     same(whole.arrays(), pieces.arrays())
 
 
-@pytest.mark.parametrize("readout", AVERAGINGS, ids=describe)
+@pytest.mark.parametrize("averaging", AVERAGINGS, ids=describe)
 @pytest.mark.parametrize("name", RULES)
-def test_a_restored_trainer_ends_where_an_uninterrupted_one_does(name, readout, monkeypatch):
+def test_a_restored_trainer_ends_where_an_uninterrupted_one_does(name, averaging, monkeypatch):
     monkeypatch.setattr(online, "_WINDOW", 50)
     structure = STRUCTURES[1]
     rows = problem(structure).rows
-    through = trainer_of(RULES[name], readout)
+    through = trainer_of(RULES[name], averaging)
     through.learn(rows, ORDER)
-    first = trainer_of(RULES[name], readout)
+    first = trainer_of(RULES[name], averaging)
     first.learn(rows, ORDER[:37])
     saved = {key: array.copy() for key, array in first.arrays().items()}
     first.learn(rows, ORDER[37:])  # whatever the first one does later must not leak
-    second = trainer_of(RULES[name], readout)
+    second = trainer_of(RULES[name], averaging)
     second.restore(saved)
     second.learn(rows, ORDER[37:])
     same(through.arrays(), second.arrays())
@@ -168,8 +169,8 @@ def test_an_average_is_not_spoilt_by_reading_it():
 
 def test_before_the_first_example_everything_is_zero():
     structure = Binary(12)
-    for readout in AVERAGINGS:
-        trainer = OnlineTrainer(structure, Learner(Logistic(), RULES["rda-l1"], readout))
+    for averaging in AVERAGINGS:
+        trainer = OnlineTrainer(structure, Learner(Logistic(), RULES["rda-l1"], averaging))
         labels, scores = ClassDecoder(structure, trainer.predictor()).decide(
             problem(structure).rows
         )

@@ -68,7 +68,7 @@ def place_of(kind, loss, name):
 GRID = [
     (kind, loss, name, on)
     for kind in KINDS
-    for loss, name, on in itertools.product(losses_of(kind), FEW_RULES, ("every", "mistakes"))
+    for loss, name, on in itertools.product(losses_of(kind), FEW_RULES, ("all", "mistakes"))
 ]
 
 
@@ -120,7 +120,7 @@ ONLINE = [
 ]
 # What else is worth a look: (name, parameters).
 MORE = [
-    ("mira", {"root": "false", "readout": "last"}),
+    ("mira", {"root": "false", "averaging": "last"}),
     ("nbest-mira", {"n": 4, "sequential": "true"}),
     *(("sapo", more) for more in ({"penalty": "l1"}, {"n": 1, "lam": 0.5}, {"ratio": 20.0})),
     *(("crf", {"penalty": "l1", "lam": 0.3}), ("rda", {"l1": 0.02, "rate": 1.0})),
@@ -142,8 +142,8 @@ def test_published_learners_equal_their_formulas(kind, name, params):
     exact = {"rounds": 5000} if name == "nbest-mira" and "sequential" not in params else {}
     scale = Scale(4.0, rows.weights.size, 3.0)
     learner = TABLES[kind][name].build(scale, **exact, **params)
-    parts = (learner.loss, learner.rule, learner.readout)
-    assert testing.check_learner(*parts, structure, rows, learner.on) == ""
+    parts = (learner.loss, learner.rule, learner.averaging)
+    assert testing.check_learner(*parts, structure, rows, learner.update_on) == ""
 
 
 @pytest.mark.parametrize("name", [n for kind, n in ONLINE if kind == "chains"])

@@ -34,11 +34,11 @@ def votes_of(kept, n):
     return W, np.diff(kept.survived)
 
 
-@pytest.mark.parametrize("on", ["every", "mistakes"])
+@pytest.mark.parametrize("on", ["all", "mistakes"])
 @pytest.mark.parametrize("name", RULES)
 def test_predictors_are_the_weights_there_were(name, on):
     loss, rows = natural_loss(RULES[name]), tiny_lists(12, SIZES)
-    learner = Learner(loss, RULES[name], Voted(), on if describe(loss)[:6] != "linear" else "every")
+    learner = Learner(loss, RULES[name], Voted(), on if describe(loss)[:6] != "linear" else "all")
     whole, voted = (OnlineTrainer(NBest(FEATURES), learner, np.float64) for _ in range(2))
     copies = stepwise(whole, rows, ORDER)
     voted.learn(rows, ORDER)

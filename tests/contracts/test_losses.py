@@ -58,7 +58,11 @@ def costly(cost):
         *(Ramp(cost), NBestMIRA(cost, n=1), NBestMIRA(cost, n=3, C=0.1, rounds=5000)),
         *(NBestMIRA(cost, n=3, C=10.0, root=True, rounds=5000),),
         *(NBestMIRA(cost, n=3, sequential=True), HopeFear(cost), HopeFear(cost, toward=1, away=1)),
-        *(Risk(cost), Risk(cost, sharp=0.6), WeightedLog(cost, sharp=2.0)),
+        *(
+            Risk(cost),
+            Risk(cost, inverse_temperature=0.6),
+            WeightedLog(cost, inverse_temperature=2.0),
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Every loss x rule x readout x structure x occasion against dense oracles; each hole says why."""
+"""Every loss, rule, averaging, structure and occasion against dense oracles; holes say why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hopefear.structures.classes import Multiclass
 from hopefear.training.decoders.classes import ClassDecoder
 from hopefear.training.online import OnlineTrainer
 
-ON = ("every", "mistakes")
+ON = ("all", "mistakes")
 GRID = list(itertools.product(LOSSES, RULES, STRUCTURES, ON))
 
 
@@ -59,7 +59,7 @@ def test_a_combination_equals_its_oracle_or_says_why_not(loss, name, structure, 
         return
     trace = replay(structure, Learner(loss, rule, Last(), on), problem(structure), np.arange(45))
     last, average, sparse, voted, observed = (
-        trained(structure, Learner(loss, rule, readout, on)) for readout in AVERAGINGS
+        trained(structure, Learner(loss, rule, averaging, on)) for averaging in AVERAGINGS
     )
     weights = exact_weights(last)
     assert np.isfinite(weights).all()
@@ -113,7 +113,7 @@ def test_training_twice_gives_the_same_bits(name):
 
 @pytest.mark.parametrize("on", ["never", "", "mistake"])
 def test_an_unknown_occasion_is_refused(on):
-    with pytest.raises(CombinationError, match="'every' or on 'mistakes'"):
+    with pytest.raises(CombinationError, match="'all' or 'mistakes'"):
         Learner(LOSSES[1], RULES["sgd"], Last(), on)
 
 

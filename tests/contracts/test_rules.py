@@ -32,12 +32,12 @@ WEIGHTED = [name for name in RULES if name not in ("cw", "arow", "pa-2")]
 ORDER = np.arange(60)
 
 
-def weights_after(rule, loss, structure, problem, on="every", order=ORDER):
-    trainer = OnlineTrainer(structure, Learner(loss, rule, Last(), on), np.float64)
+def weights_after(rule, loss, structure, problem, update_on="all", order=ORDER):
+    trainer = OnlineTrainer(structure, Learner(loss, rule, Last(), update_on), np.float64)
     return stepwise(trainer, problem.rows, order)
 
 
-@pytest.mark.parametrize("on", ["every", "mistakes"])
+@pytest.mark.parametrize("on", ["all", "mistakes"])
 @pytest.mark.parametrize("structure", STRUCTURES, ids=["binary", "multiclass"])
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_sample_weights_scale_the_loss(name, structure, on):

@@ -40,7 +40,7 @@ def streams(draw):
     bias = draw(st.sampled_from([0.0, 0.6180339887]))
     structure = Binary(d, bias) if classes == 2 else Multiclass(d, classes, bias)
     rule = RULES[draw(st.sampled_from(sorted(RULES)))]
-    on = draw(st.sampled_from(["every", "mistakes"]))
+    on = draw(st.sampled_from(["all", "mistakes"]))
     loss = draw(st.sampled_from(LOSSES))
     if hole(loss, rule, on) or type(rule).__name__ in ("PassiveAggressive", "AROW"):
         loss = natural_loss(rule)
@@ -49,9 +49,9 @@ def streams(draw):
     return structure, (loss, rule, on), problem, order
 
 
-def trainer_of(structure, parts, readout):
+def trainer_of(structure, parts, averaging):
     loss, rule, on = parts
-    return OnlineTrainer(structure, Learner(loss, rule, readout, on), np.float64)
+    return OnlineTrainer(structure, Learner(loss, rule, averaging, on), np.float64)
 
 
 def rounding_decides(structure, problem, order, copies):

@@ -50,7 +50,9 @@ def test_rule(part):
     testing.check_rule(part.part)
 
 
-@pytest.mark.parametrize("part", registered_parts("readout"), ids=ids(registered_parts("readout")))
+@pytest.mark.parametrize(
+    "part", registered_parts("averaging"), ids=ids(registered_parts("averaging"))
+)
 def test_readout(part):
     testing.check_averaging(part.part, AVERAGINGS.get(part.name))
 
@@ -121,8 +123,8 @@ class Twisted(NamedTuple):
             self, x, theta, cost, abs(sign) if self.fault_in == 8 else sign, y
         )
 
-    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
-        value, wins = Classes.kl_and_gradient(self, x, theta, cost, sharp, coef, mu)
+    def kl_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
+        value, wins = Classes.kl_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu)
         return value * (1.0 + (self.fault_in == 9)), wins
 
     def k_best(self, x, theta, cost, ratio, outputs):
@@ -285,7 +287,7 @@ def test_a_rule_that_objects_to_everything_needs_a_loss():
         def _asdict(self):
             return {}
 
-        def incompatible_with(self, loss, on):
+        def incompatible_with(self, loss, update_on):
             return "never"
 
     with pytest.raises(AssertionError, match="give a loss"):

@@ -35,24 +35,24 @@ from hopefear.training.online import DivergedError, OnlineTrainer
 from hopefear_papers.theorems.observed import Observed
 
 TWO, FOUR = Binary(12, bias=0.6180339887), Multiclass(12, 4)
-# Every rule, loss, readout and structure at least once.
+# Every rule, loss, averaging and structure at least once.
 SPREAD = {
     "sgd": (TWO, Perceptron(), Averaged(), "mistakes"),
-    "sgd-l1-l2": (FOUR, Logistic(), Observed(Averaged()), "every"),
-    "pa-1": (FOUR, Hinge(), Averaged(), "every"),
-    "adagrad-l1": (TWO, Logistic(base=2), Averaged(), "every"),
-    "adagrad-rda-l1": (FOUR, SquaredHinge(), Voted(), "every"),
+    "sgd-l1-l2": (FOUR, Logistic(), Observed(Averaged()), "all"),
+    "pa-1": (FOUR, Hinge(), Averaged(), "all"),
+    "adagrad-l1": (TWO, Logistic(base=2), Averaged(), "all"),
+    "adagrad-rda-l1": (FOUR, SquaredHinge(), Voted(), "all"),
     "rda-l1": (TWO, Hinge(), Voted(), "mistakes"),
-    "rda-elastic": (TWO, Logistic(), Averaged(), "every"),
-    "tg-threshold": (TWO, Exponential(limit=2), Averaged(), "every"),
+    "rda-elastic": (TWO, Logistic(), Averaged(), "all"),
+    "tg-threshold": (TWO, Exponential(limit=2), Averaged(), "all"),
     "fobos-elastic": (FOUR, Logistic(), Averaged(), "mistakes"),
-    "ftrl-elastic": (TWO, Logistic(), Last(), "every"),
-    "cw": (TWO, Linear(), Averaged(), "every"),
-    "arow": (FOUR, Hinge(), Last(), "every"),
-    "rda-l2": (FOUR, Log(), Averaged(), "every"),
-    "sgd-l2": (FOUR, SAPO(n=3), Averaged(), "every"),
-    "fobos-l1": (TWO, Risk(cost=Hamming()), Last(), "every"),
-    "adagrad": (FOUR, StructuredHinge(), Last(), "every"),
+    "ftrl-elastic": (TWO, Logistic(), Last(), "all"),
+    "cw": (TWO, Linear(), Averaged(), "all"),
+    "arow": (FOUR, Hinge(), Last(), "all"),
+    "rda-l2": (FOUR, Log(), Averaged(), "all"),
+    "sgd-l2": (FOUR, SAPO(n=3), Averaged(), "all"),
+    "fobos-l1": (TWO, Risk(cost=Hamming()), Last(), "all"),
+    "adagrad": (FOUR, StructuredHinge(), Last(), "all"),
 }
 ORDER = np.tile(np.arange(60), 2)
 WINDOW = 32  # small, so that the books are settled several times
@@ -60,8 +60,8 @@ pytestmark = pytest.mark.usefixtures("small_window")
 
 
 def setting(name):
-    structure, loss, readout, on = SPREAD[name]
-    return structure, Learner(loss, RULES[name], readout, on)
+    structure, loss, averaging, on = SPREAD[name]
+    return structure, Learner(loss, RULES[name], averaging, on)
 
 
 def problem(structure, **more):
@@ -76,7 +76,7 @@ def learnt(name):
     trainer.learn(rows, ORDER)
     labels, shown = ClassDecoder(structure, trainer.predictor()).decide(rows)
     found = {"weights": exact_weights(trainer), "labels": labels, "scores": shown}
-    if isinstance(learner.readout, Averaged | Observed):
+    if isinstance(learner.averaging, Averaged | Observed):
         found["average"] = trainer.average()
     return found | trainer.arrays()
 
@@ -96,9 +96,9 @@ def test_compiled_equals_the_dense_oracle(name):
     copies = stepwise(trainer, data.rows, ORDER)
     close(copies, trace.snapshots, 1e-9)
     assert (trainer.mistakes, trainer.updates, trainer.ticks) == trace[3:6]
-    if isinstance(learner.readout, Averaged | Observed):
+    if isinstance(learner.averaging, Averaged | Observed):
         close(trainer.average(), trace.average, 1e-9)
-    if isinstance(learner.readout, Voted):
+    if isinstance(learner.averaging, Voted):
         labels, shares = ClassDecoder(structure, trainer.predictor()).decide(data.rows)
         wanted = np.array([brute_votes(structure, copies, x) for x in data.X])
         shown = wanted[:, 1:] - wanted[:, :1] if structure.n_parts() == 1 else wanted

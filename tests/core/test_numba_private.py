@@ -18,20 +18,33 @@ LEARN = """
 import json, sys
 import numpy as np
 import numba
-if len(sys.argv) > 1:
-    numba.__version__ = sys.argv[1]
-from reference import random_problem
+numba.__version__ = sys.argv[1] or numba.__version__
+from hopefear.averaging.averaged import Averaged
+from hopefear.averaging.voted import Voted
 from hopefear.core import numba_private
 from hopefear.core.learner import Learner
 from hopefear.losses.hinge import Hinge
-from hopefear.averaging.averaged import Averaged
+from hopefear.losses.log import Log
+from hopefear.rules.adagrad_rda import AdaGradRDA
 from hopefear.rules.rda import RDA
-from hopefear.structures.classes import Binary
+from hopefear.rules.sgd import SGD
+from hopefear.testing import tiny_rows, tiny_structures
 from hopefear.training.online import OnlineTrainer
 
-trainer = OnlineTrainer(Binary(12), Learner(Hinge(), RDA(l1=1e-3), Averaged()))
-trainer.learn(random_problem(1, dtype=np.float32).rows, np.arange(60))
-print(json.dumps([numba_private.ENABLED, trainer.average().tolist()]))
+# Votes, sums over outputs and margins; each compiles for seconds, more so switched off.
+LEARNERS = {
+    "binary": Learner(Hinge(), RDA(l1=1e-3), Voted()),
+    "chain": Learner(Log(), AdaGradRDA(), Averaged()),
+    "projective trees": Learner(Hinge(), SGD(), Averaged()),
+}
+weights = []
+for name in sys.argv[2:]:
+    structure = tiny_structures()[name]
+    trainer = OnlineTrainer(structure, LEARNERS[name], np.float64)
+    rows = tiny_rows(structure)
+    trainer.learn(rows, np.arange(rows.weights.size))
+    weights += trainer.weights().tolist()
+print(json.dumps([numba_private.ENABLED, weights]))
 """
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -44,13 +57,13 @@ def learn(tmp_path):
     env = {**os.environ, "HOPEFEAR_CACHE": str(tmp_path), "PYTHONPATH": os.pathsep.join(paths)}
     env.pop("HOPEFEAR_NUMBA", None)
 
-    def call(*argv, **more):
+    def call(*structures, version="", **more):
         done = subprocess.run(
-            [sys.executable, "-c", LEARN, *argv],
+            [sys.executable, "-c", LEARN, version, *structures],
             env={**env, **more},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=1000,
         )
         assert done.returncode == 0, done.stderr
         return *json.loads(done.stdout), len(list(tmp_path.rglob("*.kernel")))
@@ -58,15 +71,16 @@ def learn(tmp_path):
     return call
 
 
-def test_switched_off_models_are_the_same(learn):
-    is_enabled, weights, n_files = learn(HOPEFEAR_NUMBA="public")
+@pytest.mark.parametrize("structure", ["binary", "chain", "projective trees"])
+def test_switched_off_models_are_the_same(learn, structure):
+    is_enabled, weights, n_files = learn(structure, HOPEFEAR_NUMBA="public")
     assert not is_enabled and n_files == 0 and any(weights)
-    is_enabled, same, n_files = learn()
+    is_enabled, same, n_files = learn(structure)
     assert is_enabled == numba_private.is_tested(numba.__version__)
     assert same == weights
     assert (n_files > 0) == is_enabled
 
 
 def test_other_versions_of_numba_are_not_touched(learn):
-    is_enabled, weights, n_files = learn("0.99.1")
+    is_enabled, weights, n_files = learn("binary", version="0.99.1")
     assert not is_enabled and n_files == 0 and any(weights)

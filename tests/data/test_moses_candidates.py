@@ -13,7 +13,7 @@ import tuning_files
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import UnjudgedError
-from hopefear.data.moses.reading import moses_blocks, read_moses
+from hopefear.data.moses.reader import moses_blocks, read_moses
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.lists import metric_named
 from hopefear.tasks.base import train

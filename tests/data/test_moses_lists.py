@@ -20,7 +20,7 @@ from places import DATA
 from sacrebleu.metrics import BLEU
 
 from hopefear.data.lists.candidates import CandidateLists, NamedEntries
-from hopefear.data.moses.reading import moses_blocks, read_moses
+from hopefear.data.moses.reader import moses_blocks, read_moses
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.lists import Bleu
 
@@ -227,7 +227,7 @@ def test_references_that_do_not_fit(tmp_path: Path) -> None:
     one, two = saved(tmp_path, "a\n", "1"), saved(tmp_path, "a\nb\n", "2")
     gap, three = saved(tmp_path, "a\n \n", "gap"), saved(tmp_path, "a\nb\nc\n", "3")
     bleu = METRIC
-    with pytest.raises(InputError, match=r"a\.nbest:2: .* 1 lines .* 'list 1'"):
+    with pytest.raises(InputError, match=r"a\.nbest:2: .* 1 lines .* this one is list 1"):
         read_moses(nbest, one, metric=bleu)
     with pytest.raises(InputError, match=r"1:2: expected 2 lines.*this file has 1"):
         read_moses(nbest, [two, one], metric=bleu)
@@ -413,7 +413,7 @@ def test_compressed_files(tmp_path: Path, pack: Any) -> None:
 
 INTERPRETED = """
 import sys
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reader import read_moses
 from hopefear.metrics.lists import Bleu
 refs = sys.argv[1]
 lists = read_moses(

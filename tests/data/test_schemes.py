@@ -145,7 +145,7 @@ def test_one_stray_label_does_not_change_the_scheme(odd, k, errors):
     labels[k] = odd
     words = f"a label of the scheme BIO, as 299 others are, found '{odd}'"
     with pytest.raises(InputError, match=words) as caught:
-        detect_scheme(labels, place=lambda k: ("a.txt", k + 1), errors=errors)
+        detect_scheme(labels, line_of=lambda k: ("a.txt", k + 1), errors=errors)
     assert caught.value.line == k + 1
     assert detect_scheme(labels, errors="skip") == "bio"
 
@@ -178,7 +178,7 @@ def test_unused_names_of_a_column_do_not_count():
 )
 def test_illegal_labels_are_named_with_file_and_line(labels, scheme, line, words):
     with pytest.raises(InputError, match=words) as caught:
-        convert(labels, None, scheme, "bio", place=lambda k: ("a.txt", 11 + k))
+        convert(labels, None, scheme, "bio", line_of=lambda k: ("a.txt", 11 + k))
     assert (caught.value.path, caught.value.line) == ("a.txt", line)
 
 
@@ -193,7 +193,7 @@ def test_illegal_labels_are_named_with_file_and_line(labels, scheme, line, words
 )
 def test_mixed_schemes_are_reported(labels, line):
     with pytest.raises(InputError, match="one scheme in all labels") as caught:
-        detect_scheme(labels, place=lambda k: ("a.txt", k + 1))
+        detect_scheme(labels, line_of=lambda k: ("a.txt", k + 1))
     assert caught.value.line == line
 
 

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from places import ROOT
 
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reader import read_moses
 from hopefear.translation.weights import Weights
 
 FOLDER = ROOT / "examples" / "decoder"

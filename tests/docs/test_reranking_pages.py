@@ -23,7 +23,7 @@ from hopefear.data.lists.trees import parse_trees
 from hopefear.features.lists.extraction import EXPECTED, consensus_keys, consensus_names
 from hopefear.features.lists.numbering import key_of
 from hopefear.features.trees import FAMILIES
-from hopefear.features.trees.families import OWN
+from hopefear.features.trees.families import EXTENSIONS
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.ramp import Ramp
 from hopefear.metrics.lists import LIST_METRICS
@@ -40,7 +40,10 @@ def test_the_table_of_learners_is_that_of_the_recipes():
     expected = {}
     for name, made in LIST_RECIPES.items():
         if isinstance(made, Recipe):
-            expected[name] = [*map(part_name, (made.loss, made.rule, made.readout)), made.on]
+            expected[name] = [
+                *map(part_name, (made.loss, made.rule, made.averaging)),
+                made.update_on,
+            ]
         else:
             assert made.loss is not None
             expected[name] = [part_name(made.loss), "batch", "last", "all at once"]
@@ -58,7 +61,7 @@ def test_every_loss_that_lists_can_have_is_described():
 def test_every_family_of_tree_features_is_described():
     shown = table(PAGE, "family")
     assert tuple(shown) == FAMILIES
-    assert {name for name, cells in shown.items() if "our own" in cells[0]} == set(OWN)
+    assert {name for name, cells in shown.items() if "our own" in cells[0]} == set(EXTENSIONS)
 
 
 def test_metrics_and_their_options_are_those_there_are():
@@ -143,11 +146,15 @@ def test_consensus_is_the_f_of_expected_counts():
         "(S1 (S (NP (DT a) (NN b)) (VP (VBZ c) (NN d))))",
         "(S1 (S (NP (NN a)) (VP (VBZ c))))",
     ]
-    scores, sharp, starts = np.array([-1.0, -3.0, -2.0, -1.5, 0.0]), 0.4, np.array([0, 4, 5])
-    keyed = consensus_keys(parse_trees(texts), starts, scores, sharp)
+    scores, inverse_temperature, starts = (
+        np.array([-1.0, -3.0, -2.0, -1.5, 0.0]),
+        0.4,
+        np.array([0, 4, 5]),
+    )
+    keyed = consensus_keys(parse_trees(texts), starts, scores, inverse_temperature)
     names = consensus_names(["S", "NP", "VP", "FRAG"])
     for begin, end in pairwise(starts.tolist()):
-        P = np.exp(sharp * scores[begin:end])
+        P = np.exp(inverse_temperature * scores[begin:end])
         P /= P.sum()
         trees = [brackets(text) for text in texts[begin:end]]
         mean = sum(p * len(tree) for p, tree in zip(P, trees, strict=True))

@@ -20,9 +20,12 @@ def test_the_table_of_learners_is_that_of_the_recipes():
     expected = {}
     for name, made in CHAIN_RECIPES.items():
         if isinstance(made, Recipe):
-            expected[name] = [*map(part_name, (made.loss, made.rule, made.readout)), made.on]
+            expected[name] = [
+                *map(part_name, (made.loss, made.rule, made.averaging)),
+                made.update_on,
+            ]
         elif isinstance(made, NetworkRecipe):
-            expected[name] = [part_name(made.loss), "adam", "averaged", "every"]
+            expected[name] = [part_name(made.loss), "adam", "averaged", "all"]
         else:
             loss = "log" if made.loss is None else part_name(made.loss)
             expected[name] = [loss, "batch", "last", "all at once"]

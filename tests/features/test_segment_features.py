@@ -31,7 +31,7 @@ features = ["word[0]"]
 """
 
 
-def text_of(words=WORDS, tags=TAGS, starts=(0, 4, 8)):
+def text_of(words=WORDS * 2, tags=TAGS * 2, starts=(0, 4, 8, 12, 16)):
     columns = {"word": Column.of(words), "label": Column.of(tags)}
     return Sentences(np.array(starts), columns)
 
@@ -69,7 +69,7 @@ def test_what_fires_on_segments():
 
 
 def test_min_count_and_names():
-    features, _ = fitted(min_count=2)
+    features, _ = fitted(min_count=3)
     names = features.names(range(features.size))
     assert [name for name in names if name.startswith(("words", "shape", "last"))] == ["last=york"]
     assert fitted(keep_names=False)[0].name(features.size - 1).startswith("#")
@@ -124,7 +124,8 @@ def test_lengths_are_checked():
 
 
 def dataset():
-    features, attributes = fitted()
+    features, _ = fitted()
+    attributes = features.encode(text_of(WORDS, TAGS, (0, 4, 8)))
     labels = ("O", "B-L", "I-L")
     codes = [labels.index(tag) for tag in TAGS]
     rows = SegmentRows(np.array([0, 4, 8]), *attributes, codes, np.ones(2))

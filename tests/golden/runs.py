@@ -32,13 +32,13 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
     "classify": {
         "adagrad-rda": ("two.svm", "--dev dev-two.svm --epochs 3"),
         "perceptron": ("many.svm", "--dev dev-many.svm --epochs 4"),
-        "vrda": ("two.tsv", "-p readout=voted -p l1=1e-3 --epochs 2"),
+        "vrda": ("two.tsv", "-p averaging=voted -p l1=1e-3 --epochs 2"),
         "arow": ("many.tsv", "--ngrams 2 --epochs 2 --seed 3"),
         "ftrl": ("two.svm", "-p l1=0.1 --no-shuffle --norm none --epochs 2"),
     },
     "tag": {
         "sapo": ("chunks.txt", "--dev dev-chunks.txt --epochs 2"),
-        "perceptron": ("chunks.txt", "-p readout=voted --epochs 2 --convert iobes --min-count 2"),
+        "perceptron": ("chunks.txt", "-p averaging=voted --epochs 2 --convert iobes --min-count 2"),
         "mira": ("chunks.txt", "--order 2 --dev dev-chunks.txt --epochs 2 --min-count 2"),
         "crf": ("words.conllu", "--epochs 2 --seed 3"),
         "crf-lbfgs": ("spans.crfsuite", "--dev dev-spans.crfsuite --epochs 6"),
@@ -332,7 +332,7 @@ def _recipe(entry: dict[str, Any]) -> dict[str, Any]:
     effects = {key: value.get("effect") for key, value in entry["parameters"].items()}
     defaults = {key: value["default"] for key, value in entry["parameters"].items()}
     return {
-        "parts": [f"{key}:{entry.get(key)}" for key in ("loss", "rule", "readout", "on")],
+        "parts": [f"{key}:{entry.get(key)}" for key in ("loss", "rule", "averaging", "update_on")],
         "defaults": defaults,
         "words": _digest(json.dumps([words, effects], sort_keys=True)),
     }

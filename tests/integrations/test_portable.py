@@ -164,7 +164,7 @@ def test_what_cannot_be_exported_says_why():
     for model, reason in (
         (Tagger("perceptron", hash_bits=12).fit(words, y), "hashed"),
         (Tagger("perceptron", order=2).fit(words, y), "order 2"),
-        (Tagger("perceptron", readout="voted").fit(words, y), "voted"),
+        (Tagger("perceptron", averaging="voted").fit(words, y), "voted"),
         (Classifier(hash_bits=12).fit(["a b", "c"], [0, 1]), "without --hash-bits"),
     ):
         with pytest.raises(HopefearError, match=reason):

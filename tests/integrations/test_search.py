@@ -520,8 +520,8 @@ def test_a_signal_ends_a_search_on_a_cluster_and_keeps_what_has_ended(tmp_path):
         (("--folds", 999), "cannot be dealt to 999 folds"),
         (("--folds", 2, "--metric", "bleu"), "no score 'bleu'"),
         (("--folds", 2, "--out", "-", "--json"), "would share standard output"),
-        (("--folds", 2, "--space", "readout=1..5"), "readout is no number; give words"),
-        (("--folds", 2, "--space", "on_last_support=0..1"), "on_last_support is no number"),
+        (("--folds", 2, "--space", "averaging=1..5"), "averaging is no number; give words"),
+        (("--folds", 2, "--space", "sparse_average=0..1"), "sparse_average is no number"),
         (("--folds", 2, "--space", "l1=1..inf"), "both ends must be finite"),
         (("--folds", 2, "--space", "l1=0x..2x"), "l1 has no automatic rate; give numbers"),
         (("--folds", 2, "--learner", "sapo", "--space", "n=0.5..3"), "n takes whole numbers"),
@@ -548,7 +548,7 @@ def test_what_cannot_work_is_told_first(folder, monkeypatch, capsys, more, text)
         ("pa", "C=0.5..9", 1),
         ("vrda", "rate=0.1..10", 0),
         ("vrda", "rate=0.1x..10x", 1),
-        ("vrda", "readout=last|voted", 0),
+        ("vrda", "averaging=last|voted", 0),
     ],
 )
 def test_only_defaults_are_marked_as_such(run, learner, space, defaults):
@@ -561,8 +561,8 @@ def test_only_defaults_are_marked_as_such(run, learner, space, defaults):
 
 def test_spaces_can_be_given(run):
     options = ("--folds", 2, "--trials", 6, "--learner", "vrda", "--space", "rate=0.5x..2x")
-    result = run(*words("classify"), *options, "--space", "readout=last|averaged", "--json")
+    result = run(*words("classify"), *options, "--space", "averaging=last|averaged", "--json")
     params = result["best"]["params"]
-    assert params["readout"] in ("last", "averaged")
+    assert params["averaging"] in ("last", "averaged")
     assert 0.5 <= float(params["rate"].removesuffix("x")) <= 2.0
     assert Range(1, 3, whole=True).place(7) == 3

@@ -54,9 +54,9 @@ LOSSES = [
     Log(),
     Log(force=0.5),
     WeightedLog(),
-    WeightedLog(Regret(0.5), sharp=1.0),
+    WeightedLog(Regret(0.5), inverse_temperature=1.0),
     Risk(),
-    Risk(Hamming(), sharp=3.0),
+    Risk(Hamming(), inverse_temperature=3.0),
     SAPO(n=1),
     SAPO(n=3),
     SAPO(n=5, ratio=4.0),
@@ -120,9 +120,12 @@ def test_cheapest_candidates_that_share_their_probability_do_not_win_together():
 
 def test_weighted_log_with_sharp_costs_is_the_log_loss():
     rows = rows_of([np.random.default_rng(2).normal(size=(5, 6))], [[0.5, 0.1, 0.4, 0.3, 0.2]])
-    sharp, log = Asked(WeightedLog(sharp=1000.0), rows), Asked(Log(), rows)
+    inverse_temperature, log = (
+        Asked(WeightedLog(inverse_temperature=1000.0), rows),
+        Asked(Log(), rows),
+    )
     for i, w in log.weights():
-        (_, a, _, g), (_, b, _, h) = sharp.answer(i, w), log.answer(i, w)
+        (_, a, _, g), (_, b, _, h) = inverse_temperature.answer(i, w), log.answer(i, w)
         assert a == pytest.approx(b, abs=1e-9)
         np.testing.assert_allclose(g, h, atol=1e-9)
 
@@ -160,11 +163,16 @@ def test_the_printed_direction_of_the_bayes_risk_has_a_slip_of_sign():
     assert ours[1] == pytest.approx(value + bleu.max())  # prices are relative to the oracle's
 
 
-@pytest.mark.parametrize("sharp", [0.5, 1.0, 4.0])
-def test_what_rules_are_told_of_two_outputs(sharp):
+@pytest.mark.parametrize("inverse_temperature", [0.5, 1.0, 4.0])
+def test_what_rules_are_told_of_two_outputs(inverse_temperature):
     """``value`` and ``slope`` at a margin are loss and force on a list of two."""
     rows = rows_of([[[1.0], [0.0]]], [[0.0, 1.0]])
-    for loss in (Risk(sharp=sharp), WeightedLog(sharp=sharp), Log(), SAPO(n=2)):
+    for loss in (
+        Risk(inverse_temperature=inverse_temperature),
+        WeightedLog(inverse_temperature=inverse_temperature),
+        Log(),
+        SAPO(n=2),
+    ):
         for z in (-3.0, -0.2, 0.0, 0.7, 2.0):
             _, value, _, g = Asked(loss, rows, features=1).answer(0, np.array([z]))
             assert loss.value(z) == pytest.approx(value, abs=1e-12)
@@ -237,9 +245,9 @@ def test_scores_of_thousands_stay_finite(tied):
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
-        (Risk(sharp=0.0), "sharp must be above zero"),
+        (Risk(inverse_temperature=0.0), "inverse_temperature must be above zero"),
         (Risk(Regret(-1.0)), "Regret: each must not be negative"),
-        (WeightedLog(sharp=-1.0), "sharp must not be negative"),
+        (WeightedLog(inverse_temperature=-1.0), "inverse_temperature must not be negative"),
         (HopeFear(toward=2), "toward is hope or oracle"),
         (HopeFear(away=3), "away is fear, prediction or worst"),
     ],

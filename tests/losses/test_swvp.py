@@ -390,7 +390,9 @@ def test_updates_stay_below_theorem_1_on_separable_data(approach, weighting, jj)
                     radius = max(radius, float(np.linalg.norm(delta)))
                     margin = min(margin, float(u @ delta))
     assert radius <= whole_radius  # observation 1
-    learner = Learner(loss_with(approach, weighting, 1.0, jj), SGD(), Averaged(), on="mistakes")
+    learner = Learner(
+        loss_with(approach, weighting, 1.0, jj), SGD(), Averaged(), update_on="mistakes"
+    )
     trainer = OnlineTrainer(chain, learner, np.float64)
     data = chains(words, labels)
     for _ in range(200):
@@ -423,7 +425,7 @@ def test_a_run_is_the_algorithm_of_the_paper_step_by_step():
                     w = w + by_the_paper(loss, chain, symbols, gold, y, w)[1]
                     mistakes += 1
         trainer = OnlineTrainer(
-            chain, Learner(loss, SGD(), Averaged(), on="mistakes"), dtype=np.float64
+            chain, Learner(loss, SGD(), Averaged(), update_on="mistakes"), dtype=np.float64
         )
         for _ in range(3):
             trainer.learn(data.rows, np.arange(len(words)))

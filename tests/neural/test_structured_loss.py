@@ -252,7 +252,7 @@ def test_one_relation_is_added_to_the_arcs():
 
 
 def test_weighted_log_wants_nothing_that_masks_forbid():
-    loss = WeightedLog(Hamming(), sharp=2.0)
+    loss = WeightedLog(Hamming(), inverse_temperature=2.0)
     nodes = torch.randn(1, 2, 3, dtype=torch.double)
     nodes[0, 1, 2] = -np.inf
     nodes.requires_grad_()

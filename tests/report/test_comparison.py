@@ -8,14 +8,14 @@ import pytest
 from hopefear.report import (
     ArcDiagram,
     BracketedText,
-    Case,
+    ErrorExample,
     Evaluation,
     Judgement,
     MarkedText,
     ModelComparison,
-    contests,
+    disagreements,
 )
-from hopefear.report.error_examples import Contest, Contests
+from hopefear.report.error_examples import Disagreement, Disagreements
 
 pytestmark = pytest.mark.interpreted
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -24,7 +24,7 @@ HOSTILE = "<script>alert(1)</script>\"'&"
 def judgement(errors, name):
     def cases(order):
         return [
-            Case(
+            ErrorExample(
                 {"sentence": i + 1, "wrong tokens": int(errors[i])},
                 MarkedText([HOSTILE, "b"], [(0, 1, HOSTILE)]),
                 MarkedText([HOSTILE, "b"], [(0, 2, name)] if errors[i] else [(0, 1, HOSTILE)]),
@@ -39,7 +39,7 @@ def judgement(errors, name):
 
 
 def compared(errors):
-    return contests({name: judgement(own, name) for name, own in errors.items()})
+    return disagreements({name: judgement(own, name) for name, own in errors.items()})
 
 
 def test_those_come_first_that_one_has_right_and_another_wrong():
@@ -68,18 +68,20 @@ def test_those_come_first_that_one_has_right_and_another_wrong():
 def test_right_answers_and_equal_ones_are_written_once():
     html = compared({"a": [1, 0, 2], "b": [0, 0, 1]}).to_html("p")
     assert html.count("<article") == 2 and html.count("as it should be") == 1
-    same = Case({"sentence": 1, "wrong words": 1}, None, ArcDiagram(["a", "b"], [0, 1]))
-    html = Contest({"a": same, "b": same}, [1.0, 1.0]).to_html("p")
+    same = ErrorExample({"sentence": 1, "wrong words": 1}, None, ArcDiagram(["a", "b"], [0, 1]))
+    html = Disagreement({"a": same, "b": same}, [1.0, 1.0]).to_html("p")
     assert html.count("<svg") == 1 and "as a<" in html
     gold = BracketedText("(S (NP a))", "(S (VP a))")
-    case = Case({"list": "x"}, gold, BracketedText("(S (VP a))", "(S (NP a))"))
-    html = Contest({"a": case}, [1.0]).to_html("p")
+    case = ErrorExample({"list": "x"}, gold, BracketedText("(S (VP a))", "(S (NP a))"))
+    html = Disagreement({"a": case}, [1.0]).to_html("p")
     assert html.count('class="b x"') == 1  # what the model has, not what it lacks
 
 
 def test_a_class_is_shown_as_a_word_and_its_text_once():
-    case = Case({"example": 3, "p(gold)": 0.25, "gold": "ham", "predicted": HOSTILE}, None, "text")
-    html = Contest({"a": case, "b": case}, [1.0, 0.0]).to_html("p")
+    case = ErrorExample(
+        {"example": 3, "p(gold)": 0.25, "gold": "ham", "predicted": HOSTILE}, None, "text"
+    )
+    html = Disagreement({"a": case, "b": case}, [1.0, 0.0]).to_html("p")
     assert html.count(">text<") == 1 and html.count("alert") == 2 and "<script" not in html
     assert "p(gold) 0.25" in html and "b: right" in html
 
@@ -116,13 +118,15 @@ def test_ten_models_of_ten_thousand_sentences_stay_below_two_megabytes():
 
         def cases(order):
             return [
-                Case({"sentence": i}, MarkedText(words, []), MarkedText(words, [(i % 9, 12, name)]))
+                ErrorExample(
+                    {"sentence": i}, MarkedText(words, []), MarkedText(words, [(i % 9, 12, name)])
+                )
                 for i in order.tolist()
             ]
 
         return Judgement(errors, cases, "sentences", "worst", 10_000)
 
-    shown = contests({f"model {k}": own(f"L{k}") for k in range(10)})
+    shown = disagreements({f"model {k}": own(f"L{k}") for k in range(10)})
     models = {name: Evaluation(name, "", {}, facts={"f1": 1.0}) for name in shown.cases[0].cases}
     page = ModelComparison("Ten", "", models, "f1", "F1", contests=shown).page().html()
-    assert 500_000 < len(page.encode()) < 2_000_000 and isinstance(shown, Contests)
+    assert 500_000 < len(page.encode()) < 2_000_000 and isinstance(shown, Disagreements)

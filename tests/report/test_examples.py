@@ -9,8 +9,8 @@ from hopefear.errors import HopefearError
 from hopefear.report import (
     ArcDiagram,
     BracketedText,
-    Case,
-    Cases,
+    ErrorExample,
+    ErrorExamples,
     Evaluation,
     Findings,
     MarkedText,
@@ -39,9 +39,9 @@ class Tags(HTMLParser):
         assert not [name for name, _ in attrs if name.startswith("on")]
 
 
-def hostile_case(k: int = 0) -> Case:
+def hostile_case(k: int = 0) -> ErrorExample:
     words = [HOSTILE, "b"]
-    return Case(
+    return ErrorExample(
         {"sentence": k + 1, "wrong tokens": 2},
         MarkedText(words, [(0, 1, HOSTILE)], {(0, 1, HOSTILE)}),
         MarkedText(words, [(1, 2, HOSTILE)]),
@@ -70,7 +70,7 @@ def test_hostile_text_stays_text(view):
 
 
 def test_hostile_errors_stay_text():
-    html = Page(HOSTILE).cases(Cases([hostile_case(k) for k in range(3)], 3, 9)).html()
+    html = Page(HOSTILE).cases(ErrorExamples([hostile_case(k) for k in range(3)], 3, 9)).html()
     assert Tags(html).tags.count("script") == 1 and "<!--" not in html.split("<main")[1]
     assert html.count("<article") == 3 and "3 of 9 examples have errors; all are here." in html
 
@@ -98,7 +98,7 @@ def test_a_page_of_10000_sentences_is_below_two_megabytes_and_always_the_same():
     )
     rivals = [Rival(" ".join(words[:8]), 0.2) for _ in range(5)]
     cases = [
-        Case(
+        ErrorExample(
             {"sentence": k, "n": 3},
             MarkedText(words, gold),
             MarkedText(words, gold[1:]),
@@ -110,7 +110,7 @@ def test_a_page_of_10000_sentences_is_below_two_megabytes_and_always_the_same():
         )
         for k in range(10_000)
     ]
-    findings = Findings(Cases(cases, 10_000, 10_000, "sentences"))
+    findings = Findings(ErrorExamples(cases, 10_000, 10_000, "sentences"))
     square = [[k] * 40 for k in range(40)]
     facts = {"confusion_matrix": {"labels": [f"L{k}" for k in range(40)], "counts": square}}
     made = [
@@ -163,12 +163,14 @@ def test_of_trees_that_are_not_drawn_the_errors_are_told(monkeypatch):
 
     tree = ArcDiagram(["<b>", "rains"], [2, 0], ["expl", "root"], gold_heads=[0, 1])
     monkeypatch.setattr(cases, "DRAWN", 1)
-    html = Cases([Case({"sentence": k}, None, tree) for k in range(3)], 3, 3).to_html("e")
+    html = ErrorExamples(
+        [ErrorExample({"sentence": k}, None, tree) for k in range(3)], 3, 3
+    ).to_html("e")
     assert html.count("<svg") == 1 and html.count("<ul") == 2 and "<b>rains</b> the root" in html
     assert html.count("<article") == 3 and "expl of 2 rains <mark>the root</mark>" in html
     assert "1 are drawn" in html and html.count("<u>&lt;b&gt;</u>") == 2
     long = ArcDiagram(["a"] * 61, [0] * 61, gold_heads=[0] * 60 + [1])
-    html = Cases([Case({"sentence": 1}, None, long)], 1, 1).to_html("e")
+    html = ErrorExamples([ErrorExample({"sentence": 1}, None, long)], 1, 1).to_html("e")
     assert "<svg" not in html and html.count("<li>") == 1
     assert "<svg" in view_html(long)
 
@@ -179,8 +181,10 @@ def test_a_page_of_10000_trees_is_below_two_megabytes():
     words, heads = [f"word{k}" for k in range(20)], [0, *range(1, 20)]
     wrong = [0, *range(1, 18), 1, 1]
     tree = ArcDiagram(words, heads, ["nmod"] * 20, ["NN"] * 20, wrong, ["nmod"] * 20)
-    cases = [Case({"sentence": k, "wrong words": 2}, None, tree, at=k) for k in range(10_000)]
-    html = Page("trees").cases(Cases(cases, 10_000, 10_000, "sentences")).html()
+    cases = [
+        ErrorExample({"sentence": k, "wrong words": 2}, None, tree, at=k) for k in range(10_000)
+    ]
+    html = Page("trees").cases(ErrorExamples(cases, 10_000, 10_000, "sentences")).html()
     assert 1_000_000 < len(html.encode()) < 2_000_000
     shown = html.count("<article")
     assert shown > 2000 and f"the {shown:,} worst are here" in html

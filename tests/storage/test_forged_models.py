@@ -68,18 +68,20 @@ def tagger(features=WORDS, learner="perceptron", params=None, **options):
 KINDS = {
     "binary": lambda: (classify.train(ROWS, "perceptron", epochs=1).model, ROWS),
     "classes": lambda: (classify.train(THREE, "arow", epochs=1).model, THREE),
-    "voted": lambda: (classify.train(THREE, "vrda", {"readout": "voted"}).model, THREE),
+    "voted": lambda: (classify.train(THREE, "vrda", {"averaging": "voted"}).model, THREE),
     "tags": tagger,
     "edges": lambda: tagger(EDGES, order=2),
     "hashed": lambda: tagger(EDGES, data={"hash_bits": 5}),
     "unnamed": lambda: tagger(EDGES, data={"keep_names": False}),
-    "voted tags": lambda: tagger(EDGES, params={"readout": "voted"}),
+    "voted tags": lambda: tagger(EDGES, params={"averaging": "voted"}),
     "lists": lambda: (
         train_task(Reranking(), lists_dataset(LISTS), "perceptron", epochs=1).model,
         LISTS,
     ),
     "voted lists": lambda: (
-        train_task(Reranking(), lists_dataset(LISTS), "vrda", {"readout": "voted"}, epochs=1).model,
+        train_task(
+            Reranking(), lists_dataset(LISTS), "vrda", {"averaging": "voted"}, epochs=1
+        ).model,
         LISTS,
     ),
 }

@@ -59,7 +59,7 @@ def learnt(name):
     trainer = OnlineTrainer(chain, learner, np.float64)
     trainer.learn(rows_of(chain), ORDER)
     found = {"weights": exact_weights(trainer)} | trainer.arrays()
-    if isinstance(learner.readout, Averaged):
+    if isinstance(learner.averaging, Averaged):
         found["average"] = trainer.average()
     return found
 
@@ -79,7 +79,7 @@ def test_compiled_equals_the_dense_oracle(name):
     tolerance = 1e-4 if name == "nbest-mira" else 1e-9  # solved in 200 rounds at most
     np.testing.assert_allclose(copies, trace.snapshots, rtol=0, atol=tolerance)
     assert (trainer.mistakes, trainer.updates, trainer.ticks) == trace[1:4]
-    if isinstance(learner.readout, Averaged):
+    if isinstance(learner.averaging, Averaged):
         np.testing.assert_allclose(
             trainer.average(), trace.snapshots.mean(axis=0), rtol=0, atol=tolerance
         )
@@ -108,7 +108,7 @@ def test_mixtures_of_sequences_are_refused_on_classes_with_a_way_out():
 
 def test_steps_that_are_too_long_are_an_error_and_not_a_model():
     chain, learner = SPREAD["sapo"]
-    learner = Learner(learner.loss, SGD(rate=1e308), learner.readout)
+    learner = Learner(learner.loss, SGD(rate=1e308), learner.averaging)
     trainer = OnlineTrainer(chain, learner, np.float64)
     with np.errstate(all="ignore"), pytest.raises(DivergedError, match="overflowed after"):
         trainer.learn(rows_of(chain), np.tile(ORDER, 5))

@@ -57,7 +57,7 @@ def test_limits_of_tokens_hold_even_where_the_scheme_cannot():
 
 def test_votes_keep_the_limits_of_tokens_too():
     data = two_tokens()
-    voted = tagging.train(data, "perceptron", {"readout": "voted"}, epochs=2, scheme="bio").model
+    voted = tagging.train(data, "perceptron", {"averaging": "voted"}, epochs=2, scheme="bio").model
     decoder = voted.decoder(allowed=[[["I-X"], ["B-X"]]])
     assert decoder.predict(data.rows).tolist() == [2, 1] and decoder.unlimited == 1
 
@@ -73,7 +73,7 @@ def test_swvp_learns_among_legal_outputs(weighting, approach):
     trained = tagging.train(
         data,
         "swvp",
-        {"weighting": weighting, "approach": approach, "readout": "last"},
+        {"weighting": weighting, "approach": approach, "averaging": "last"},
         epochs=20,
         constraints="always",
         scheme="bio",

@@ -47,7 +47,7 @@ def learnt(name):
     trainer = OnlineTrainer(NBest(6, tied), learner, np.float64)
     trainer.learn(ROWS, ORDER)
     found = {"weights": exact_weights(trainer)} | trainer.arrays()
-    if isinstance(learner.readout, Averaged):
+    if isinstance(learner.averaging, Averaged):
         found["average"] = trainer.average()
     return found
 
@@ -67,7 +67,7 @@ def test_compiled_equals_the_dense_oracle(name):
     tolerance = 1e-4 if name == "nbest-mira" else 1e-9  # solved in 200 rounds at most
     np.testing.assert_allclose(copies, trace.snapshots, rtol=0, atol=tolerance)
     assert trainer.updates == trace.updates
-    if isinstance(learner.readout, Averaged):
+    if isinstance(learner.averaging, Averaged):
         np.testing.assert_allclose(
             trainer.average(), trace.snapshots.mean(axis=0), rtol=0, atol=tolerance
         )
@@ -153,7 +153,7 @@ def test_mistakes_on_separable_lists_are_bounded(seed):
 
 def test_steps_that_are_too_long_are_an_error_and_not_a_model():
     tied, learner = SPREAD["log"]
-    learner = Learner(learner.loss, SGD(rate=1e308, l2=0.0), learner.readout)
+    learner = Learner(learner.loss, SGD(rate=1e308, l2=0.0), learner.averaging)
     trainer = OnlineTrainer(NBest(6, tied), learner, np.float64)
     with np.errstate(all="ignore"), pytest.raises(DivergedError, match="overflowed after"):
         trainer.learn(ROWS, np.tile(ORDER, 5))

@@ -105,4 +105,4 @@ def replay_on(structure: Any, learner: Learner, rows: Any, order) -> Trace:
         return force(learner.loss, testing.World.at(structure, rows, i, w))
 
     rule = dense_rule(learner.rule, n_weights(structure))
-    return replay(rule, learner.on, order, force_at)
+    return replay(rule, learner.update_on, order, force_at)

@@ -1,4 +1,4 @@
-"""Settings of every loss, rule and readout, small enough to run the whole matrix."""
+"""Settings of every loss, rule and averaging, small enough to run the whole matrix."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ SEARCHING = [
     NBestMIRA(n=3, C=0.3, rounds=5000),
     Ramp(Hamming(0.7)),
     HopeFear(Hamming(0.7)),
-    Risk(Hamming(), sharp=2.0),
-    WeightedLog(Hamming(), sharp=2.0),
+    Risk(Hamming(), inverse_temperature=2.0),
+    WeightedLog(Hamming(), inverse_temperature=2.0),
 ]
 # Losses whose force is not one wherever it is not zero.
 CURVED = ("SquaredHinge", "Logistic", "Exponential", "Log", "SAPO", "Risk", "WeightedLog")
@@ -98,7 +98,7 @@ RULES = {
     "arow": AROW(r=0.5),
 }
 
-AVERAGINGS = [Last(), Averaged(), Averaged(on_last_support=True), Voted(), Observed(Averaged())]
+AVERAGINGS = [Last(), Averaged(), Averaged(sparse_average=True), Voted(), Observed(Averaged())]
 
 # Odd numbers: weights then never meet a penalty or each other exactly, where rounding would decide.
 STRUCTURES = [Binary(12, bias=0.6180339887), Multiclass(12, 3)]
@@ -111,8 +111,8 @@ def hole(loss, rule, on) -> str | None:
         return f"ConfidenceWeighted and {force}: .* needs a loss of force one; use .* AROW"
     if name in ("PassiveAggressive", "AROW") and force in ("Perceptron", "Linear"):
         return f"{name} and {force}: steps are in proportion to the loss, .*; use Hinge"
-    if force == "Linear" and on == "every" and name != "ConfidenceWeighted":
-        return f"{name} and Linear: the loss has no minimum, .*; use Hinge, or on='mistakes'"
+    if force == "Linear" and on == "all" and name != "ConfidenceWeighted":
+        return f"{name} and Linear: the loss has no minimum, .*; use Hinge, or update_on='mistakes'"
     return None
 
 

@@ -117,7 +117,7 @@ def replay(structure: Any, learner: Learner, problem: Problem, order: np.ndarray
         value, force = (importance * part for part in loss(z))
         mistaken = z <= 0 and importance > 0
         mistakes, total = mistakes + mistaken, total + value
-        if learner.on == "every" or (mistaken and force != 0):
+        if learner.update_on == "all" or (mistaken and force != 0):
             ended.append(rule.w.copy())
             rule.tick(force * direction, value, z)
             longest = max(longest, float(np.linalg.norm(force * direction)))

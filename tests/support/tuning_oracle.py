@@ -58,7 +58,7 @@ def bleu_counts(good, rng):
 @functools.cache
 def real_lists(name="val"):
     """The 100-best lists of Multi30k with their 14 dense features."""
-    from hopefear.data.moses.reading import read_moses
+    from hopefear.data.moses.reader import read_moses
     from hopefear.metrics.lists import Bleu
     from hopefear.translation.features import learned
 

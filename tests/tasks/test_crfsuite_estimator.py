@@ -46,7 +46,7 @@ def problem():
         ({"algorithm": "ap"}, "perceptron", {}, 100),
         ({"algorithm": "l2sgd", "c2": 0.5, "max_iterations": 7}, "crf", {"lam": 0.5}, 7),
         ({"algorithm": "pa", "error_sensitive": False, "averaging": False, "pa_type": 2}, "pa",
-         {"C": 1.0, "variant": 2, "readout": "last"}, 100),
+         {"C": 1.0, "variant": 2, "averaging": "last"}, 100),
         ({"algorithm": "arow", "gamma": 3.0, "variance": 1}, "arow", {"r": 3.0}, 100),
     ],
 )  # fmt: skip

@@ -41,7 +41,7 @@ SPREAD = [
     {"learner": "rda"},
     {"learner": "arow"},
     {"learner": "pa"},
-    {"learner": "vrda", "readout": "voted"},
+    {"learner": "vrda", "averaging": "voted"},
 ]
 # Checks that learners cannot pass, with the reasons that docs/estimators.md gives.
 NOT_CONVEX = "local optima depend on the order of the examples"
@@ -123,7 +123,7 @@ def test_partial_fit_is_there_where_it_works(online, batch):
 
 def test_logarithms_of_probabilities(three):
     X, y = three
-    model = Classifier("vrda", readout="voted").fit(X, y)
+    model = Classifier("vrda", averaging="voted").fit(X, y)
     with np.errstate(divide="ignore"):
         assert np.array_equal(model.predict_log_proba(X), np.log(model.predict_proba(X)))
     assert np.isneginf(model.predict_log_proba(X)).any()
@@ -239,7 +239,7 @@ def test_coefficients_give_the_scores(intercept, problem, three):
 
 def test_votes_have_no_coefficients(problem):
     X, y = problem
-    model = Classifier("vrda", readout="voted").fit(X, y)
+    model = Classifier("vrda", averaging="voted").fit(X, y)
     assert not hasattr(model, "coef_")
     with pytest.raises(HopefearError, match="no single weight for a feature"):
         _ = model.coef_

@@ -35,6 +35,9 @@ LISTS = [
 ]
 
 
+WORDS = [["Rome", "fell"], ["the", "cat", "left"]]
+
+
 class Channel(NamedTuple):
     """A task: its model, an input in Python, in a file, and what the file is called."""
 
@@ -49,7 +52,10 @@ def models():
     tagger = hopefear.Tagger("perceptron", epochs=2).fit(SENTENCES, TAGS)
     lists = [[dict(each) for each in one["candidates"]] for one in LISTS]
     reranker = hopefear.Reranker("perceptron", epochs=2).fit(lists, [[1, 0, 1]] * 6)
-    return {"classify": classifier, "tag": tagger, "rerank": reranker}
+    few: Any = {"order": 1, "features": "light", "hash_bits": 12, "heads": 0}
+    trees = [[(2, "subj"), (0, "root")], [(2, "det"), (3, "subj"), (0, "root")]]
+    parser = hopefear.Parser("perceptron", epochs=2, **few).fit(WORDS * 3, trees * 3)
+    return {"classify": classifier, "tag": tagger, "rerank": reranker, "parse": parser}
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +64,16 @@ def channels():
     columns = "".join("".join(f"{word}\n" for word in each) + "\n" for each in SENTENCES[:3])
     lists = "".join(f"{json.dumps(one)}\n" for one in LISTS)
     text = "".join(f"{each}\n" for each in TEXTS[:4])
+    trees = "".join(
+        "".join(f"{t}\t{word}" + "\t_" * 8 + "\n" for t, word in enumerate(each, 1)) + "\n"
+        for each in WORDS
+    )
     return {
         "classify": Channel(made["classify"], TEXTS[:4], text, "text"),
         "tag": Channel(made["tag"], SENTENCES[:3], columns, "columns"),
         "tag text": Channel(made["tag"], ["Ann Lee left Rome. Rome fell."], "", "text"),
+        "parse": Channel(made["parse"], WORDS, trees, "conllu"),
+        "parse text": Channel(made["parse"], ["Rome fell. The cat left."], "", "text"),
         "rerank": Channel(made["rerank"], LISTS, lists, "json"),
     }
 
@@ -80,6 +92,9 @@ QUESTIONS = {
     "tag text probabilities": (
         "tag text", "--proba", {"proba": True}, ("predict", {"proba": True}),
     ),
+    "parse best": ("parse", "", {}, ("predict", {})),
+    "parse n best": ("parse", "--nbest 2", {"n": 2}, ("nbest", {"n": 2})),
+    "parse text": ("parse text", "", {}, ("predict", {})),
     "rerank best": ("rerank", "", {}, ("predict", {})),
     "rerank probabilities": ("rerank", "--proba", {"proba": True}, ("predict", {"proba": True})),
     "rerank n best": (
@@ -126,7 +141,7 @@ def test_a_question_has_one_answer(question, channels, tmp_path, monkeypatch, ca
     name, options, parameters, (method, arguments) = QUESTIONS[question]
     channel = channels[name]
     channel.model.save("m")
-    inputs = channel.inputs[0] if name == "tag text" else channel.inputs
+    inputs = channel.inputs[0] if name.endswith("text") else channel.inputs
     records = json.loads(json.dumps(channel.model.predict_records(inputs, **parameters)))
     assert records
     assert json.loads(json.dumps(served(channel, method, arguments))) == records

@@ -59,7 +59,7 @@ def test_what_the_score_is_survives_the_file(baseline):
 
 
 def test_votes_survive_the_file():
-    model = trained(readout="voted")
+    model = trained(averaging="voted")
     found = RerankModel.from_bytes(model.to_bytes())
     assert found.nnz == found.features.size == model.nnz
     np.testing.assert_array_equal(found.score(LISTS), model.score(LISTS))
@@ -140,7 +140,7 @@ def test_headers_that_make_no_sense_are_refused(change, message):
 
 def test_votes_with_a_fixed_score_are_refused():
     header, arrays = storage.unpack(
-        trained(readout="voted", baseline="none").to_bytes(), kind="model"
+        trained(averaging="voted", baseline="none").to_bytes(), kind="model"
     )
     with pytest.raises(ModelError, match="do not fit together"):
         RerankModel.from_file_parts({**header, "baseline": "offset"}, arrays)
@@ -190,10 +190,10 @@ def broken(rng, header, arrays):
 
 
 @pytest.mark.filterwarnings("ignore:overflow|invalid:RuntimeWarning")
-@pytest.mark.parametrize("readout", ["averaged", "voted"])
-def test_forged_files_are_refused_or_work(readout):
+@pytest.mark.parametrize("averaging", ["averaged", "voted"])
+def test_forged_files_are_refused_or_work(averaging):
     """Every hash is right, so only the checks of the content stand in the way."""
-    model = trained("vrda", readout=readout)
+    model = trained("vrda", averaging=averaging)
     header, arrays = storage.unpack(model.to_bytes(), kind="model")
     rng, refused = np.random.default_rng(5), 0
     for _ in range(150):
@@ -209,7 +209,7 @@ def test_forged_files_are_refused_or_work(readout):
         best = found.predict(LISTS)
         assert best.shape == (30,) and best.min() >= 0 and best.max() < 5
         assert len(answer(found, LISTS, Question()).ranks) == 30
-        if readout != "voted":
+        if averaging != "voted":
             found.top(2)
         RerankModel.from_bytes(found.to_bytes())
     assert refused > 40

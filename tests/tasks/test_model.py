@@ -33,16 +33,16 @@ def problems(tmp_path_factory):
 @pytest.fixture(scope="module")
 def models(problems):
     return {
-        (name, readout): train(data, "vrda", {"readout": readout}, epochs=2).model
+        (name, averaging): train(data, "vrda", {"averaging": averaging}, epochs=2).model
         for name, data in problems.items()
-        for readout in AVERAGINGS
+        for averaging in AVERAGINGS
     }
 
 
 @pytest.mark.parametrize("name", ["two", "three", "text"])
-@pytest.mark.parametrize("readout", AVERAGINGS)
-def test_a_round_trip_changes_neither_bytes_nor_decisions(models, problems, name, readout):
-    model = models[name, readout]
+@pytest.mark.parametrize("averaging", AVERAGINGS)
+def test_a_round_trip_changes_neither_bytes_nor_decisions(models, problems, name, averaging):
+    model = models[name, averaging]
     again = Model.from_bytes(model.to_bytes())
     assert again.to_bytes() == model.to_bytes()
     assert again.predict(problems[name]) == model.predict(problems[name])
@@ -129,7 +129,7 @@ def test_a_model_explains_itself(models, problems):
     _, scores = model.decide(data)
     total = sum(gain for _, gain in model.explain(data, 0).contributions)
     assert total == pytest.approx(abs(scores[0, 0]), rel=1e-4)
-    with pytest.raises(HopefearError, match="readout=averaged"):
+    with pytest.raises(HopefearError, match="averaging=averaged"):
         models["text", "voted"].top()
 
 

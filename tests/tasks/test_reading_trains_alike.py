@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hopefear
-from hopefear import Classifier, Reranker
+from hopefear import Classifier, Parser, Reranker, Tagger
 from hopefear.cli import main
 from hopefear.data.generators import candidate_lists
 from hopefear.metrics.lists import metric_named
@@ -82,6 +82,27 @@ def moses():
             yield f"{i} ||| a b c d {end} ||| LM0= -{k + i % 3} TM0= -{(k + i) % 3} 2 ||| -{k}.5"
 
 
+TOKENS = ("Ann NNP B-P 2 subj", "met VBD O 0 root", "Bo NNP B-P 2 obj", ". . O 2 punct")
+
+
+def sentences(line):
+    """Tagged sentences, a line a token and an empty one behind each."""
+    for i in range(10):
+        for t, token in enumerate(TOKENS[i % 2 :], 1):
+            word, tag, label, head, relation = token.split()
+            head = max(0, int(head) - i % 2)
+            yield line.format(t, word, tag, label, head, relation)
+        yield ""
+
+
+def objects():
+    for i in range(10):
+        columns = list(zip(*(token.split() for token in TOKENS[i % 2 :]), strict=True))
+        yield json.dumps({"tokens": columns[0], "pos": columns[1], "ner_tags": columns[2]})
+
+
+CONLLU = "{0}\t{1}\t_\t{2}\t_\t_\t{4}\t{5}\t_\t_"
+SMALL = {"order": 1, "features": "light", "hash_bits": 12}
 PLAIN = metric_named("bleu", tokenize="none")
 # File, its lines, options of train, parameters of the estimator, parameters of read.
 FILES = {
@@ -91,6 +112,22 @@ FILES = {
     "classify json": (lambda: examples('{{"label": "{0}", "text": "{1}"}}'), "", {}, {}),
     "classify fasttext": (lambda: examples("__label__{0} {1}"), "", {}, {}),
     "classify vw": (lambda: examples("{0} | {1}"), "", {}, {}),
+    "tag columns": (lambda: sentences("{1} {2} {3}"), "", {}, {}),
+    "tag conllu": (lambda: sentences(CONLLU), "--column upos", {}, {"column": "upos"}),
+    "tag crfsuite": (lambda: sentences("{3}\tw={1}\tt={2}:2"), "", {}, {}),
+    "tag json": (objects, "", {}, {}),
+    "parse conllu": (
+        lambda: ["# sent_id = 1", *sentences(CONLLU)],
+        "--order 1 --features light --hash-bits 12",
+        SMALL,
+        {},
+    ),
+    "parse conllx": (
+        lambda: sentences("{0}\t{1}\t_\t{2}\t{2}\t_\t{4}\t{5}\t_\t_"),
+        "--order 1 --features light --hash-bits 12",
+        SMALL,
+        {},
+    ),
     "rerank json": (judged_lists, "", {}, {}),
     "rerank json best": (judged_lists, "--dedup best", {"dedup": "best"}, {}),
     "rerank json texts": (spoken_lists, "--metric bleu", {"metric": "bleu"}, {}),
@@ -104,9 +141,9 @@ FILES = {
     ),
     "rerank moses": (moses, "--refs REFS", {"metric": PLAIN}, {"refs": "REFS"}),
 }
-ESTIMATORS = {"classify": Classifier, "rerank": Reranker}
-# What a header says of files alone: the command line keeps its options, to be typed again.
-OF_FILES = ("/about/data/source", "/about/config")
+ESTIMATORS = {"classify": Classifier, "tag": Tagger, "rerank": Reranker, "parse": Parser}
+# What a header says of files alone: their names and columns, and options to be typed again.
+OF_FILES = ("/about/data/source", "/about/config", "/about/reading", "/about/estimator")
 
 
 def differences(ours, theirs, place=""):
@@ -126,7 +163,8 @@ def test_a_file_trains_the_same_model_from_python(name, tmp_path, monkeypatch):
     (tmp_path / "data").write_text("".join(f"{line}\n" for line in lines()))
     (tmp_path / "GOLD").write_text(f"{GOLD}\n" * 6)
     (tmp_path / "REFS").write_text("a b c d e\n" * 6)
-    more = ["--learner", "perceptron", "--epochs", "2", "--format", format, "--quiet"]
+    more = ["--learner", "perceptron", "--epochs", "2", "--quiet"]
+    more += ["--format", format] * (task != "parse")
     assert main(["train", task, "--train", "data", *more, *argv.split(), "--model", "file"]) == 0
     X, y, _ = hopefear.read("data", format, task=task, **reading)
     ESTIMATORS[task]("perceptron", epochs=2, **params).fit(X, y).save("python")

@@ -98,7 +98,7 @@ def test_equal_candidates_rank_as_they_stand():
 
 @pytest.mark.parametrize(
     ("rule", "on"),
-    [(RDA(rate=0.5, l1=0.05), "mistakes"), (SGD(rate=0.3), "every")],
+    [(RDA(rate=0.5, l1=0.05), "mistakes"), (SGD(rate=0.3), "all")],
     ids=["vrda", "sgd"],
 )
 def test_votes_are_those_of_all_predictors_there_were(rule, on):
@@ -185,7 +185,10 @@ def test_what_is_fixed_is_not_unlearned():
     """Where costs do not count, all is wanted as the generator has it, and nothing is learned."""
     data = dataset(LISTS, baseline="offset")
     with pytest.warns(LearningWarning, match="all weights are zero"):
-        assert train(Reranking(), data, "maxent", {"sharp": 0.0}, epochs=2).model.nnz == 0
+        assert (
+            train(Reranking(), data, "maxent", {"inverse_temperature": 0.0}, epochs=2).model.nnz
+            == 0
+        )
 
 
 def test_the_default_gains_on_lists_of_a_sure_generator():
@@ -215,7 +218,7 @@ def test_the_default_gains_on_lists_of_a_sure_generator():
 def test_votes_cannot_take_a_fixed_score():
     data = dataset(LISTS, baseline="offset")
     with pytest.raises(CombinationError, match=r"Voted and baseline=offset: .*baseline=feature"):
-        train(Reranking(), data, "vrda", {"readout": "voted"}, epochs=1)
+        train(Reranking(), data, "vrda", {"averaging": "voted"}, epochs=1)
 
 
 def test_blocks_give_what_they_give_together():

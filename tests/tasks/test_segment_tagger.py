@@ -101,7 +101,7 @@ def test_other_schemes_are_learned_in_bio():
         ({"convert": "iobes"}, "segments are learned in BIO"),
         ({"scheme": None}, "are no spans"),
         ({"learner": "crf-lbfgs"}, "the batch CRF learns label chains alone"),
-        ({"readout": "voted"}, "segments have no votes"),
+        ({"averaging": "voted"}, "segments have no votes"),
         ({"segments": 0}, "1 to 1000 tokens, not 0"),
         ({"learner": "swvp"}, "a mixture of two segmentations is none"),
         ({"learner": "m3n"}, "marginals are those of label chains"),

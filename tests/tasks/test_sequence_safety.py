@@ -47,10 +47,10 @@ TEXT = Sentences(
 
 
 @pytest.mark.parametrize("loss", [SAPO(n=5), Log(), Ramp()], ids=lambda loss: type(loss).__name__)
-@pytest.mark.parametrize("readout", [Voted(), Observed(Voted())], ids=["voted", "observed"])
-def test_votes_refuse_every_loss_of_many_outputs(loss, readout):
-    with pytest.raises(CombinationError, match=r"and Voted: .*use readout=averaged"):
-        OnlineTrainer(Chain.new(3, 3), Learner(loss, SGD(), readout, "mistakes"))
+@pytest.mark.parametrize("averaging", [Voted(), Observed(Voted())], ids=["voted", "observed"])
+def test_votes_refuse_every_loss_of_many_outputs(loss, averaging):
+    with pytest.raises(CombinationError, match=r"and Voted: .*use averaging=averaged"):
+        OnlineTrainer(Chain.new(3, 3), Learner(loss, SGD(), averaging, "mistakes"))
 
 
 @pytest.mark.parametrize("loss", [SAPO(n=1), SWVP()], ids=lambda loss: type(loss).__name__)
@@ -63,11 +63,11 @@ def test_votes_take_updates_between_gold_and_one_output(loss):
 
 def test_streams_refuse_what_votes_cannot_keep():
     with pytest.raises(ValueError, match="SAPO and Voted"):
-        Tagger("sapo", readout="voted").partial_fit(X, Y)
+        Tagger("sapo", averaging="voted").partial_fit(X, Y)
 
 
 def test_prices_must_be_those_of_the_labels():
-    learner = Learner(StructuredHinge(Weighted(1.0 - np.eye(2))), SGD(), Last(), "every")
+    learner = Learner(StructuredHinge(Weighted(1.0 - np.eye(2))), SGD(), Last(), "all")
     with pytest.raises(CombinationError, match=r"prices for 2 labels, .* has 3"):
         OnlineTrainer(Chain.new(3, 3), learner)
     with pytest.raises(HopefearError, match="prices for 2 labels"):
@@ -233,7 +233,7 @@ def trained(params=None, text=TEXT, features="pos"):
 
 
 def test_votes_want_limits_for_every_token():
-    model = trained({"readout": "voted"})
+    model = trained({"averaging": "voted"})
     allowed = [[None, ["N"], None], [None, None]]
     assert model.tag(TEXT, allowed=allowed).texts()[1] == "N"
     with pytest.raises(HopefearError, match="allowed for 3 tokens, but there are 5"):
@@ -243,7 +243,7 @@ def test_votes_want_limits_for_every_token():
 @pytest.mark.parametrize("name", ["coordinates", "starts", "begin", "end"])
 @pytest.mark.parametrize("dtype", [np.uint64, np.int32, np.float64], ids=lambda t: t.__name__)
 def test_votes_count_in_64_bits_with_a_sign(name, dtype):
-    arrays = trained({"readout": "voted"}).predictor.arrays()
+    arrays = trained({"averaging": "voted"}).predictor.arrays()
     arrays[f"votes.{name}"] = arrays[f"votes.{name}"].astype(dtype)
     with pytest.raises(ModelError, match="contradict"):
         predictor_from_arrays(arrays)
@@ -326,7 +326,7 @@ def broken(rng, header, arrays):
 
 MODELS = {
     "templates": lambda: trained(),
-    "voted": lambda: trained({"readout": "voted"}),
+    "voted": lambda: trained({"averaging": "voted"}),
     "edges": lambda: trained(features=EDGES),
     "unnamed": lambda: (
         train(dataset(TEXT, EDGES, keep_names=False), "sapo", epochs=1, order=2, scheme=None).model

@@ -199,7 +199,7 @@ def test_a_whole_weight_is_as_good_as_copies():
 
 
 def test_a_weight_of_a_half_is_half_a_direction():
-    half = fitted(DATA.weighted(np.full(40, 0.5)), {"readout": "averaged"}).model
+    half = fitted(DATA.weighted(np.full(40, 0.5)), {"averaging": "averaged"}).model
     np.testing.assert_allclose(half.weights, weights() / 2, rtol=1e-6)
 
 
@@ -310,5 +310,5 @@ def test_learners_of_other_tasks_and_of_none():
 
 @pytest.mark.parametrize("loss", ["sapo", "log", "nbest-mira", "ramp"])
 def test_votes_refuse_updates_they_cannot_keep(loss):
-    with pytest.raises(CombinationError, match="use readout=averaged"):
-        fitted(params={"readout": "voted", "loss": loss})
+    with pytest.raises(CombinationError, match="use averaging=averaged"):
+        fitted(params={"averaging": "voted", "loss": loss})

@@ -293,7 +293,7 @@ def test_a_share_of_naive_bayes_needs_its_values_weights_and_all_data(
     with pytest.raises(ValueError, match="give values='nb', or leave nb_share out"):
         Classifier(values="tfidf", nb_share=0.5).fit(TEXTS, LABELS)
     with pytest.raises(ValueError, match="votes have none"):
-        Classifier("vrda", readout="voted", values="nb", nb_share=0.5).fit(TEXTS, LABELS)
+        Classifier("vrda", averaging="voted", values="nb", nb_share=0.5).fit(TEXTS, LABELS)
     model = Classifier(values="nb", nb_share=0.5).fit(TEXTS, LABELS)
     with pytest.raises(ValueError, match=r"nb_share=0\.5 needs all the data"):
         model.partial_fit(TEXTS, LABELS)

@@ -30,7 +30,7 @@ DATA = sparse_linear(30, 12, per_row=(3, 6), true_weights=6, seed=2).dataset()
 NAMES = ("checkpoint.0", "checkpoint.1")
 LEARNERS = {
     "averaged": ("perceptron", {}),
-    "voted": ("vrda", {"readout": "voted"}),
+    "voted": ("vrda", {"averaging": "voted"}),
     "last": ("rda", {}),
     "batch": (Batch(l2=0.1), {}),
 }

@@ -42,10 +42,10 @@ def test_infinity_stays_where_it_means_something():
         check_part(part)
 
 
-@pytest.mark.parametrize("readout", ["last", "voted"])
-def test_a_field_without_effect_is_no_parameter(readout):
+@pytest.mark.parametrize("averaging", ["last", "voted"])
+def test_a_field_without_effect_is_no_parameter(averaging):
     with pytest.raises(HopefearError, match="vrda has no parameter 'unused'"):
-        RECIPES["vrda"].build(readout=readout, unused=1)
+        RECIPES["vrda"].build(averaging=averaging, unused=1)
     assert "unused" not in RECIPES["vrda"].parameters()
 
 
@@ -60,7 +60,7 @@ def test_parameters_are_numbers_where_they_are_numbers():
     assert found["loss"]["cost"] == {"name": "regret", "each": 20.0}
     assert found["loss"]["toward"] == "hope"
     assert found["rule"] == {"rate": "inf", "l1": 1e-4, "l2": 0.5}
-    assert found["readout"]["on_last_support"] is False
+    assert found["averaging"]["sparse_average"] is False
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 

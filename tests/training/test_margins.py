@@ -385,7 +385,7 @@ def test_with_hopes_that_stay_rampion_ends_at_a_minimum():
 def test_the_inner_gap_is_what_was_asked_for(name):
     """Frank-Wolfe wavers where penalties are weak; iterations without progress were the end."""
     structure = STRUCTURES[name]
-    for seed, l2 in itertools.product(range(4), (0.003, 0.03, 0.3)):
+    for seed, l2 in itertools.product(range(4), (0.003, 0.3)):
         learner = ConcaveConvex(l2, gap=0.05, loss=ramp_for(structure))
         trainer = run(learner.trainer(structure, rows_of(name, seed)), seed=seed)
         assert trainer.settled(), (seed, l2)

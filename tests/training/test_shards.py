@@ -226,14 +226,14 @@ def test_the_order_of_the_data_does_not_matter_by_content():
     np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("readout", [Averaged(), Last()])
-def test_selected_features_have_all_their_weights_and_others_none(readout):
+@pytest.mark.parametrize("averaging", [Averaged(), Last()])
+def test_selected_features_have_all_their_weights_and_others_none(averaging):
     data = sparse_linear(80, 20, per_row=(3, 6), true_weights=8, seed=5).dataset()
     labels = (np.arange(80) % 3).astype(np.int32)
     data = data._with(data.rows._replace(labels=labels))
     data.classes = ("a", "b", "c")
     rule = RULES["sgd"]
-    learner = Learner(natural_loss(rule), rule, readout)
+    learner = Learner(natural_loss(rule), rule, averaging)
     passes = Passes(data)
     trainer = Shards(3, max_features=7).trainer(Multiclass(20, 3), learner, passes)
     for epoch in range(3):
@@ -284,7 +284,7 @@ def test_events_count_merges_and_waiting():
     ("shards", "learner", "params", "words"),
     [
         (61, "perceptron", {}, "60 examples are too few for 61 shards"),
-        (2, "vrda", {"readout": "voted"}, "voted .* readout=averaged"),
+        (2, "vrda", {"averaging": "voted"}, "voted .* averaging=averaged"),
         (Shards(2, "sum"), "perceptron", {}, "merge=sum .* SGD are not; use mean-of-updated"),
     ],
 )
@@ -333,7 +333,7 @@ def test_rounds_end_at_the_same_examples_however_an_epoch_is_cut(merges):
 def test_clocks_that_start_again_in_some_shards_change_no_units(monkeypatch):
     """A strong penalty wears clocks within a round; without restarts nothing else happens."""
     data = sparse_linear(81, 30, per_row=(5, 10), true_weights=10, seed=1).dataset()
-    learner = Learner(Hinge(), SGD(rate=0.5, l2=1.0), Averaged(), on="mistakes")
+    learner = Learner(Hinge(), SGD(rate=0.5, l2=1.0), Averaged(), update_on="mistakes")
 
     def weights(merge):
         passes = Passes(data)

@@ -38,7 +38,7 @@ LEARNER = Learner(Hinge(), SGD(rate=0.5), Last())
 
 @component(Averaging)
 class Halved(NamedTuple):
-    """A readout that no other file knows."""
+    """An averaging that no other file knows."""
 
     share: float = 0.5
 
@@ -49,8 +49,8 @@ class Halved(NamedTuple):
         return trainer.linear(self.share * trainer.weights())
 
 
-def trainer(readout=LEARNER.readout):
-    return OnlineTrainer(Binary(20), Learner(Hinge(), SGD(rate=0.5), readout))
+def trainer(averaging=LEARNER.averaging):
+    return OnlineTrainer(Binary(20), Learner(Hinge(), SGD(rate=0.5), averaging))
 
 
 def test_a_run_is_a_stream_of_events():
@@ -94,7 +94,7 @@ def test_a_new_readout_is_one_class():
     for each in (half, whole):
         each.learn_pass(Passes(DATA))
     np.testing.assert_array_equal(half.predictor().weights, 0.5 * whole.predictor().weights)
-    with pytest.raises(HopefearError, match=r"halved.* keeps no average; use the readout averaged"):
+    with pytest.raises(HopefearError, match=r"halved.* keeps no average; use averaging=averaged"):
         half.average()
 
 
@@ -127,10 +127,10 @@ def test_a_learner_may_be_built_before():
 
 @pytest.mark.parametrize("voted", [False, True])
 def test_the_best_of_the_n_best_is_the_best(voted):
-    readout = {"readout": "voted"} if voted else {}
-    model = train(DATA, "perceptron", readout, epochs=1).model
+    averaging = {"averaging": "voted"} if voted else {}
+    model = train(DATA, "perceptron", averaging, epochs=1).model
     lists = lists_dataset(candidate_lists(12, doubt=3.0))
-    ranker = train_task(Reranking(), lists, "perceptron", readout, epochs=1).model.ranker()
+    ranker = train_task(Reranking(), lists, "perceptron", averaging, epochs=1).model.ranker()
     assert isinstance(ranker, ListDecoder) and isinstance(ranker.structure, NBest)
     for answers, rows in ((ClassDecoder(model.structure, model.predictor), model.prepared(DATA)),
                           (ranker, lists.rows)):  # fmt: skip

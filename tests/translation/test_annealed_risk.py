@@ -23,11 +23,11 @@ from hopefear.translation.tuners.problem import TuningProblem
 pytestmark = pytest.mark.interpreted
 
 
-def free_energy(matrix, rows, w, sharp, heat):
+def free_energy(matrix, rows, w, inverse_temperature, heat):
     total = 0.0
     for i in range(len(rows.weights)):
         span = slice(rows.starts[i], rows.starts[i + 1])
-        scores = sharp * (matrix[span] @ w + rows.offsets[span])
+        scores = inverse_temperature * (matrix[span] @ w + rows.offsets[span])
         share = np.exp(scores - scores.max())
         share /= share.sum()
         costs = rows.costs[span] - rows.costs[span][rows.oracles[i]]
@@ -35,20 +35,22 @@ def free_energy(matrix, rows, w, sharp, heat):
     return total
 
 
-@pytest.mark.parametrize(("sharp", "heat"), [(1.0, 0.0), (0.5, 0.3), (3.0, 0.1)])
-def test_free_energy_and_its_gradient(sharp, heat):
+@pytest.mark.parametrize(("inverse_temperature", "heat"), [(1.0, 0.0), (0.5, 0.3), (3.0, 0.1)])
+def test_free_energy_and_its_gradient(inverse_temperature, heat):
     problem, matrix = small_problem(lists=10)
     rows, w = problem.data.rows, np.array([0.3, -0.2, 0.5, 0.1, -0.4])
     rng = np.random.default_rng(1)
     rows = problem.data.replaced(
         offsets=rng.normal(size=len(rows.costs)), weights=rng.uniform(0.5, 2.0, size=10)
     ).rows
-    objective = LossObjective(NBest(5), FreeEnergy(Regret(), sharp, heat), rows, 0.0)
+    objective = LossObjective(NBest(5), FreeEnergy(Regret(), inverse_temperature, heat), rows, 0.0)
     value, gradient = objective(w)
-    assert value == pytest.approx(free_energy(matrix, rows, w, sharp, heat))
+    assert value == pytest.approx(free_energy(matrix, rows, w, inverse_temperature, heat))
     for j in range(5):
         e = 1e-5 * np.eye(5)[j]
-        ends = [free_energy(matrix, rows, w + s * e, sharp, heat) for s in (1.0, -1.0)]
+        ends = [
+            free_energy(matrix, rows, w + s * e, inverse_temperature, heat) for s in (1.0, -1.0)
+        ]
         assert gradient[j] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-6)
 
 
@@ -86,7 +88,9 @@ def test_levels_sharpen_cool_and_end_when_both_costs_agree():
     tuner = AnnealedRisk(levels=20, heat=0.2)
     found = tuner.tune(problem, on_event=[events.append])
     assert events == found.history and len(events) < 20
-    assert [event["sharp"] for event in events] == [0.5 * 2.0**k for k in range(len(events))]
+    assert [event["inverse_temperature"] for event in events] == [
+        0.5 * 2.0**k for k in range(len(events))
+    ]
     assert [event["heat"] for event in events[:3]] == [0.2, 0.1, 0.05]
     scores = [event["train"]["bleu"] for event in events]
     assert problem.score(found.weights) == max(scores) > problem.score(problem.start)
@@ -131,7 +135,13 @@ def test_lists_with_nothing_to_choose_leave_weights_alone():
 
 
 def test_parameters_without_meaning_are_refused():
-    for bad in ({"sharp": 0.0}, {"factor": 1.0}, {"levels": 0}, {"heat": -1.0}, {"l2": -1.0}):
+    for bad in (
+        {"inverse_temperature": 0.0},
+        {"factor": 1.0},
+        {"levels": 0},
+        {"heat": -1.0},
+        {"l2": -1.0},
+    ):
         with pytest.raises(HopefearError, match=f"AnnealedRisk: {next(iter(bad))}"):
             AnnealedRisk(**bad)
     assert AnnealedRisk(**AnnealedRisk(l2=0.5).parameters()) == AnnealedRisk(l2=0.5)

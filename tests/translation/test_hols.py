@@ -134,7 +134,13 @@ def test_what_cannot_be_split_or_meant_is_refused():
     one = ListDataset(rows_of([np.eye(3)], [[0.5, 0.0, 1.0]]))
     with pytest.raises(HopefearError, match=r"1 lists cannot be split.*give held-out lists"):
         Hols().tune(TuningProblem(one, GivenCost(), np.zeros(3)))
-    for bad in ({"rounds": 0}, {"held_out": 1.0}, {"sharp": 0.0}, {"inner": 0}, {"dense": -2}):
+    for bad in (
+        {"rounds": 0},
+        {"held_out": 1.0},
+        {"inverse_temperature": 0.0},
+        {"inner": 0},
+        {"dense": -2},
+    ):
         with pytest.raises(HopefearError, match=f"Hols: {next(iter(bad))}"):
             Hols(**bad)
     assert Hols(**Hols(inner=2).parameters()) == Hols(inner=2)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from places import DATA, ROOT
 
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reader import read_moses
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.metrics.lists import Bleu, Chrf, GivenCost, Ter
 from hopefear.translation.tuners.mert import Climber, DenseLists, Mert

@@ -41,9 +41,9 @@ def problem(lists=LISTS, start=START, dev=None):
     return TuningProblem(data, BLEU, start, held)
 
 
-def learner(toward="hope", away="fear", readout=Last, C=0.01, price=10.0):
+def learner(toward="hope", away="fear", averaging=Last, C=0.01, price=10.0):
     loss = HopeFear(Regret(price), TOWARD.index(toward), AWAY.index(away))
-    return Learner(loss, PassiveAggressive(C=C), readout())
+    return Learner(loss, PassiveAggressive(C=C), averaging())
 
 
 def orders(epochs, seed):
@@ -66,7 +66,7 @@ def test_all_choices_are_the_update_of_the_slides(toward, away, background):
 
 
 def test_weights_that_are_returned_are_the_average_of_all_there_were():
-    tuner = OnlineTuner(learner(readout=Averaged), 2, "hope", 0.99, keep="last")
+    tuner = OnlineTuner(learner(averaging=Averaged), 2, "hope", 0.99, keep="last")
     found = tuner.tune(problem()).weights
     ticks = mira(
         *(LISTS, START, orders(2, 1)),
@@ -180,7 +180,7 @@ def test_seeds_give_orders_and_the_same_seed_the_same_bits():
 
 def test_what_cannot_be_tuned_is_refused():
     with pytest.raises(CombinationError, match="votes"):
-        OnlineTuner(learner(readout=Voted))
+        OnlineTuner(learner(averaging=Voted))
     with pytest.raises(HopefearError, match="background"):
         OnlineTuner(learner(), background="gold")
     with pytest.raises(HopefearError, match="epochs"):

@@ -53,7 +53,9 @@ def test_every_loss_and_rule_finds_good_pairs(lists, loss, rule):
     train, _, test = lists
     # Directions of the risk are short: probabilities times differences of BLEU.
     rate = 10.0 if loss == "risk" else 0.5
-    model = train_phrase_model(train, loss=loss, rule=rule, rate=rate, epochs=3, sharp=5.0)
+    model = train_phrase_model(
+        train, loss=loss, rule=rule, rate=rate, epochs=3, inverse_temperature=5.0
+    )
     assert not model.layout
     assert not model.sparse
     base = start_weights(test)
@@ -83,15 +85,15 @@ def test_average_on_the_support_is_the_average_where_last_weights_live(lists):
 def test_one_step_follows_the_gradient_of_the_risk(lists):
     """d/dw of -sum P sBleu is sum P (-sBleu - loss) phi: the paper's U has another sign."""
     train = lists[0].take(np.array([0]))
-    sharp = 2.0
-    data = phrase_data(train, sharp=sharp)
+    inverse_temperature = 2.0
+    data = phrase_data(train, inverse_temperature=inverse_temperature)
     *_, (_, trainer) = phrase_passes(data, phrase_learner("risk", "sgd", rate=1.0), 1)
     w = trainer.weights()
     gain = -BLEU.costs(train.counts)
 
     def risk(values: np.ndarray) -> float:
         weights = Weights.of(data.features, values)
-        points = scores(train, weights) + sharp * train.scores
+        points = scores(train, weights) + inverse_temperature * train.scores
         return float(softmax(points, train.starts) @ -gain)
 
     for j in np.flatnonzero(w)[:5]:
@@ -105,7 +107,7 @@ def test_the_baseline_is_the_decoders_score_unless_weights_say_otherwise(lists):
     train = lists[0]
     own = phrase_data(train)
     given = phrase_data(train, start_weights(train))
-    other = phrase_data(train, Weights(train.layout, [0.0, 0.0, 1.0]), sharp=3.0)
+    other = phrase_data(train, Weights(train.layout, [0.0, 0.0, 1.0]), inverse_temperature=3.0)
     assert np.allclose(own.rows.offsets, given.rows.offsets, atol=1e-4)
     raw = train.dense[:, 2].astype(float)
     top = np.repeat(np.maximum.reduceat(raw, train.starts[:-1]), np.diff(train.starts))
@@ -115,7 +117,9 @@ def test_the_baseline_is_the_decoders_score_unless_weights_say_otherwise(lists):
 def test_scaled_scores_give_weights_in_the_unit_of_the_baseline(lists):
     train = lists[0]
     events: list = []
-    model = train_phrase_model(train, rate=5.0, sharp=10.0, epochs=1, on_event=[events.append])
+    model = train_phrase_model(
+        train, rate=5.0, inverse_temperature=10.0, epochs=1, on_event=[events.append]
+    )
     points = train.scores.astype(float) + scores(train, model)
     chosen = train.starts[:-1] + np.array(
         [points[a:b].argmax() for a, b in zip(train.starts, train.starts[1:], strict=False)]
@@ -137,7 +141,7 @@ def test_development_lists_choose_the_pass(lists):
 @pytest.mark.parametrize("learner", ["mert", "kbmira"])
 def test_an_added_model_is_tuned_with_the_rest_and_flattened(lists, learner):
     train, dev, test = lists
-    model = train_phrase_model(train, rate=50.0, sharp=5.0, epochs=2)
+    model = train_phrase_model(train, rate=50.0, inverse_temperature=5.0, epochs=2)
     params = {"restarts": 1} if learner == "mert" else {"epochs": 20, "C": 0.01}
     found = add_phrase_model(dev, model, learner, params)
     assert found.layout == dev.layout
@@ -164,7 +168,7 @@ def test_same_seed_same_model(lists):
         ({"rule": "mira"}, "no rule 'mira'"),
         ({"kept": "voted"}, "kept is one of average, support, last"),
         ({"epochs": 0}, "epochs must be at least 1"),
-        ({"sharp": 0.0}, "sharp is a number above 0"),
+        ({"inverse_temperature": 0.0}, "inverse_temperature is a number above 0"),
         ({"min_count": 10_000}, "no feature is left"),
     ],
 )
@@ -184,4 +188,4 @@ def test_lists_without_pairs_are_refused(lists):
 def test_rules_have_names():
     for rule in RULES:
         signature = phrase_learner("risk", rule, rate=1.0).signature()
-        assert ("on:mistakes" in signature) == (rule == "vrda")
+        assert ("update_on:mistakes" in signature) == (rule == "vrda")

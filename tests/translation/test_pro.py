@@ -210,7 +210,7 @@ def test_rounds_draw_anew_and_the_best_on_held_out_lists_counts():
 @pytest.mark.parametrize("name", ["perceptron", "pa", "arow", "adagrad", "ftrl", "vrda", "sgd"])
 def test_any_binary_learner_will_do(name):
     problem, _ = small_problem(lists=60)
-    learner = RECIPES[name].build(readout="averaged") if name == "vrda" else RECIPES[name].build()
+    learner = RECIPES[name].build(averaging="averaged") if name == "vrda" else RECIPES[name].build()
     tuner = replace(FAST, classifier=learner)
     found = tuner.tune(problem)
     assert problem.score(found.weights) > problem.score(problem.start)
@@ -241,7 +241,7 @@ def test_what_cannot_be_tuned_is_refused():
     with pytest.raises(HopefearError, match="no list has two candidates"):
         Pro().tune(alone)
     with pytest.raises(CombinationError, match="votes are many"):
-        Pro(classifier=RECIPES["vrda"].build(readout="voted"))
+        Pro(classifier=RECIPES["vrda"].build(averaging="voted"))
     fixed = lists_of([np.eye(2)], [[0.0, 1.0]], offsets=[[0.0, 1.0]])
     with pytest.raises(CombinationError, match="use PairLogistic"):
         Pro(classifier=RECIPES["pa"].build()).tune(TuningProblem(fixed, GivenCost(), np.zeros(2)))

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from places import ROOT
 
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reader import read_moses
 from hopefear.errors import HopefearError, ModelError, NewerFormatError
 from hopefear.metrics.lists import metric_named
 from hopefear.metrics.lists.bleu import Bleu

@@ -18,7 +18,7 @@ from tuning_lists import BLEU, differences, encoded_matrix, matrix, named_values
 from tuning_plain import slices
 
 from hopefear.core import component
-from hopefear.data.moses.reading import moses_blocks
+from hopefear.data.moses.reader import moses_blocks
 from hopefear.errors import HopefearError
 from hopefear.translation import text_features as derived_module
 from hopefear.translation.examples import translations
@@ -46,10 +46,10 @@ def grams(text, n):
     return [tuple(words[k : k + n]) for k in range(len(words) - n + 1)]
 
 
-def plain_consensus(lists, sharp):
+def plain_consensus(lists, inverse_temperature):
     rows = []
     for s in slices(lists):
-        points = [sharp * float(score) for score in lists.scores[s]]
+        points = [inverse_temperature * float(score) for score in lists.scores[s]]
         shares = [math.exp(point - max(points)) for point in points]
         texts = [lists.texts[c] for c in range(s.start, s.stop)]
         sets = [[set(grams(text, n)) for n in range(1, 5)] for text in texts]
@@ -85,12 +85,12 @@ def ng_values(lists, c):
     return {name: value for name, value in values.items() if name.startswith("ng_")}
 
 
-@pytest.mark.parametrize("sharp", [0.0, 3.0, 40.0])
-def test_consensus_is_the_sum_of_posteriors(sharp):
-    found = with_consensus(LISTS, sharp)
+@pytest.mark.parametrize("inverse_temperature", [0.0, 3.0, 40.0])
+def test_consensus_is_the_sum_of_posteriors(inverse_temperature):
+    found = with_consensus(LISTS, inverse_temperature)
     assert found.layout == (*LISTS.layout, ("Consensus0", 4))
     np.testing.assert_array_equal(found.dense[:, :1], LISTS.dense)
-    wanted = plain_consensus(LISTS, sharp)
+    wanted = plain_consensus(LISTS, inverse_temperature)
     np.testing.assert_allclose(found.dense[:, 1:], wanted, rtol=2e-6, atol=1e-30)
 
 
@@ -153,9 +153,9 @@ def test_what_is_wrong_is_said():
         with_ngrams(replace(LISTS, texts=()))
     with pytest.raises(HopefearError, match=r"consensus needs the words .* texts=True"):
         with_consensus(replace(LISTS, texts=()))
-    for sharp in (-1.0, math.nan, math.inf):
-        with pytest.raises(HopefearError, match="sharp"):
-            with_consensus(LISTS, sharp)
+    for inverse_temperature in (-1.0, math.nan, math.inf):
+        with pytest.raises(HopefearError, match="inverse_temperature"):
+            with_consensus(LISTS, inverse_temperature)
     with pytest.raises(HopefearError, match="orders=0"):
         with_ngrams(LISTS, 0)
     both = derived(LISTS, ["consensus", "ngrams"])

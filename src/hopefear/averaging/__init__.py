@@ -1,1 +1,1 @@
-"""What is kept of the weights, one readout per file."""
+"""What is kept of the weights, one averaging per file."""

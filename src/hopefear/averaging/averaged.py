@@ -27,11 +27,11 @@ class Averaged(NamedTuple):
     used
 
     The support of an average is everything that was ever non-zero, often far more than the last
-    weights have. ``on_last_support`` keeps the average only where the last weight is non-zero.
+    weights have. ``sparse_average`` keeps the average only where the last weight is non-zero.
 
     Parameters
     ----------
-    on_last_support : bool
+    sparse_average : bool
         Drop averaged weights whose last weight is zero: nearly as good, far sparser.
 
     Examples
@@ -40,7 +40,7 @@ class Averaged(NamedTuple):
     array([0., 0., 0.])
     """
 
-    on_last_support: bool = False
+    sparse_average: bool = False
 
     def init_memory(self, n, window):
         return new_account(n, window)
@@ -59,7 +59,7 @@ class Averaged(NamedTuple):
 
     def predictor(self, memory, trainer):
         weights = trainer.mean(memory, np.float32)
-        if self.on_last_support:
+        if self.sparse_average:
             weights[trainer.weights() == 0.0] = 0.0
         return trainer.linear(weights)
 

@@ -16,7 +16,7 @@ class Nothing(NamedTuple):
 
 @component(Averaging)
 class Last(NamedTuple):
-    """Keep the weights as training leaves them: the sparsest readout of a sparse rule.
+    """Keep the weights as training leaves them: the sparsest averaging of a sparse rule.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class Voted(NamedTuple):
             return ""
         return (
             "its updates are between more than two outputs, and votes keep every one; use "
-            "readout=averaged, or the loss perceptron or hinge"
+            "averaging=averaged, or the loss perceptron or hinge"
         )
 
     def init_memory(self, n, window):

@@ -40,7 +40,7 @@ HTML page with learning curves. A learner may bring parameters: NAME:KEY=VALUE:K
   hopefear compare classify --train train.svm --test test.svm \\
       --learners perceptron,vrda,adagrad-rda
   hopefear compare classify --train a.tsv --test b.tsv --ngrams 2 --epochs 3 \\
-      --learners rda:l1=1e-5,rda:l1=1e-4,vrda:readout=voted --report rda.html --json
+      --learners rda:l1=1e-5,rda:l1=1e-4,vrda:averaging=voted --report rda.html --json
 """,
 )
 _PREDICT = Words(
@@ -455,7 +455,7 @@ class Classes(Surface):
         if not isinstance(model.predictor, LinearPredictor):
             raise HopefearError(
                 f"--comparator {path}: a voted model has no single weights; give one "
-                "trained with readout=averaged or last"
+                "trained with averaging=averaged or last"
             )
         return model.predictor.weights
 
@@ -690,7 +690,7 @@ def _evidence(model: Any, args: argparse.Namespace, judged: Any, confusion: Any)
     """Returns what a page shows of errors."""
     from hopefear.data.files import ReadReport
     from hopefear.report.error_examples import Judgement
-    from hopefear.report.evaluation import Evidence
+    from hopefear.report.evaluation import ReportData
     from hopefear.tasks.classify.answers import MOST, cases, some_mistakes
 
     def chosen(order: Any) -> list[Any]:
@@ -711,7 +711,7 @@ def _evidence(model: Any, args: argparse.Namespace, judged: Any, confusion: Any)
         "classes": f"{len(gold)}; the commonest has {100.0 * gold.max() / n:.1f} %",
     }
     order = "whose right class was thought least probable"
-    return Evidence(Judgement(judged.errors, chosen, "examples", order, MOST), sizes)
+    return ReportData(Judgement(judged.errors, chosen, "examples", order, MOST), sizes)
 
 
 def _new(scores: Mapping[str, Any]) -> str | None:

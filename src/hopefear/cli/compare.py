@@ -192,7 +192,7 @@ def trained_run(view: View, order: Order) -> Run:
     prepared, test, dev = view
     parameters, events = order.parameters, list[dict[str, Any]]()
     # A vote replays the past for every example: once, at the end, is enough.
-    watched = None if parameters["params"].get("readout") == "voted" else test
+    watched = None if parameters["params"].get("averaging") == "voted" else test
     training = Training(on_event=[events.append], trace=True, pieces=PIECES, watched=watched)
     trained = learn(prepared, parameters, dev, training)
     model, fit = trained.model, trained.fit

@@ -18,7 +18,7 @@ from hopefear.errors import HopefearError
 
 if TYPE_CHECKING:
     from hopefear.report import Evaluation, Findings
-    from hopefear.report.evaluation import Evidence
+    from hopefear.report.evaluation import ReportData
 
 USAGE = (
     "--model PATH... --data FILE [--report FILE.html] [--json] | --weights FILE --nbest FILE... "
@@ -104,7 +104,7 @@ class _Judged(NamedTuple):
     model: Any
     scores: dict[str, Any]
     sample: Any  # a Sample, of tasks whose models can be compared
-    evidence: Evidence | None  # of tasks that show errors, where a page is wanted
+    evidence: ReportData | None  # of tasks that show errors, where a page is wanted
 
     def evaluation(
         self, title: str, args: argparse.Namespace, findings: Findings | None = None
@@ -260,8 +260,8 @@ def _write_comparison(
     args: argparse.Namespace, names: Sequence[str], models: Sequence[_Judged], tests: Sequence[Any]
 ) -> list[dict[str, Any]]:
     """Write the page of several models; the examples on which they differ most."""
-    from hopefear.report import Findings, ModelComparison, contests
-    from hopefear.report.error_examples import Contests
+    from hopefear.report import Findings, ModelComparison, disagreements
+    from hopefear.report.error_examples import Disagreements
 
     score = models[0].sample.score
     evaluations, judgements = {}, {}
@@ -271,7 +271,7 @@ def _write_comparison(
             findings = Findings(data=one.evidence.data, pairs=one.evidence.pairs)
             judgements[name] = one.evidence.judgement
         evaluations[name] = one.evaluation(name, args, findings)
-    shared = contests(judgements) if len(judgements) == len(models) else Contests()
+    shared = disagreements(judgements) if len(judgements) == len(models) else Disagreements()
     comparison = ModelComparison(
         f"{len(models)} models compared",
         f"{os.path.basename(args.data)}: {', '.join(names)}",

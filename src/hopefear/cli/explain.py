@@ -37,7 +37,7 @@ def check_linear(model: Any, path: str) -> None:
     if not (model.predictor.linear or model.predictor.keeps_scale):
         raise HopefearError(
             f"{path}: a voted model has no single weight for a feature; train with "
-            "-p readout=averaged to have its answers explained"
+            "-p averaging=averaged to have its answers explained"
         )
 
 

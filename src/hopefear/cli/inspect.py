@@ -36,7 +36,7 @@ examples:
 """
 _VOTED = (
     "\nA voted model has no single weight for a feature; train with "
-    "-p readout=averaged to see the heaviest ones."
+    "-p averaging=averaged to see the heaviest ones."
 )
 
 

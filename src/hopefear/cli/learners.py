@@ -17,9 +17,9 @@ from hopefear.tasks import TASKS
 USAGE = "[NAME] [--task TASK] [--json]"
 DESCRIPTION = """
 List the learners of the literature that hopefear knows, task by task: each is a loss, a rule that
-moves the weights and a readout that is kept, with defaults that work. With a name, show its
+moves the weights and an averaging that is kept, with defaults that work. With a name, show its
 parameters, their defaults and the effect of each; `-p KEY=VALUE` of train sets them, and `-p
-loss=…`, `-p rule=…`, `-p readout=…` and `-p on=…` swap the parts.
+loss=…`, `-p rule=…`, `-p averaging=…` and `-p update_on=…` swap the parts.
 """
 EXAMPLES = """
 examples:
@@ -83,8 +83,8 @@ def facts(recipe: Any) -> dict[str, Any]:
     effects = {
         "loss": f"Part: what a mistake costs. One of {', '.join(LOSSES)}.",
         "rule": f"Part: how weights move. One of {', '.join(RULES)}.",
-        "readout": f"Part: what is kept of all weights there were. One of {', '.join(AVERAGINGS)}.",
-        "on": "Which examples move the weights: every, or mistakes only.",
+        "averaging": f"Part: which weights are returned. One of {', '.join(AVERAGINGS)}.",
+        "update_on": "Which examples update the weights: all, or mistakes only.",
         "lam": "Strength of the penalty over a whole pass, whatever the size of the data; larger "
         "keeps weights smaller.",
         "penalty": "What lam counts: l2 or l1.",
@@ -94,17 +94,17 @@ def facts(recipe: Any) -> dict[str, Any]:
         from hopefear.translation.tuners.online_tuner import OnlineTuner
 
         effects |= parameters_of(OnlineTuner)
-    parts = (recipe.loss, recipe.rule, recipe.readout)
+    parts = (recipe.loss, recipe.rule, recipe.averaging)
     for part in parts:
         effects |= parameters_of(part)
-    names = (*map(part_name, parts), recipe.on)
+    names = (*map(part_name, parts), recipe.update_on)
     return _facts(recipe, names, formula_of(recipe.rule), effects)
 
 
 def _facts(
     recipe: Any, parts: Sequence[str], formula: str, effects: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What is said of every recipe; ``parts`` are loss, rule, readout and when it moves."""
+    """What is said of every recipe; ``parts`` are loss, rule, averaging and when it moves."""
     from hopefear.recipes.advice import WHEN
 
     parameters = recipe.parameters().items()
@@ -112,7 +112,7 @@ def _facts(
         "name": recipe.name,
         "summary": recipe.summary,
         "when": WHEN.get(recipe.name, ""),
-        **dict(zip(("loss", "rule", "readout", "on"), parts, strict=True)),
+        **dict(zip(("loss", "rule", "averaging", "update_on"), parts, strict=True)),
         "formula": formula,
         "parameters": {
             key: {"default": value, "effect": effects.get(key, "")} for key, value in parameters
@@ -130,7 +130,7 @@ def _batch_facts(recipe: Any) -> dict[str, Any]:
     effects = {} if loss is None else parameters_of(type(loss))
     parts = ("log" if loss is None else part_name(type(loss)), "batch", "last", "all at once")
     if not learner.batch:  # a network
-        parts = (parts[0], "adam", "averaged", learner.on)
+        parts = (parts[0], "adam", "averaged", learner.update_on)
     effects |= {"price": _PRICE, **_batch_effects(type(built)), **_batch_effects(type(learner))}
     return _facts(recipe, parts, formula_of(type(learner)), effects)
 
@@ -208,22 +208,22 @@ def _parts() -> dict[str, dict[str, str]]:
 
     return {
         kind: {name: (inspect.getdoc(part) or "").split("\n")[0] for name, part in table.items()}
-        for kind, table in (("losses", LOSSES), ("rules", RULES), ("readouts", AVERAGINGS))
+        for kind, table in (("losses", LOSSES), ("rules", RULES), ("averaging", AVERAGINGS))
     }
 
 
 def _list(learners: list[dict[str, Any]]) -> None:
     print(
         text_table(
-            ["learner", "loss", "rule", "readout", "on"],
-            [[r[k] for k in ("name", "loss", "rule", "readout", "on")] for r in learners],
+            ["learner", "loss", "rule", "averaging", "update_on"],
+            [[r[k] for k in ("name", "loss", "rule", "averaging", "update_on")] for r in learners],
         )
     )
     for learner in learners:
         values = ", ".join(
             f"{key}={_short(p['default'])}"
             for key, p in learner["parameters"].items()
-            if key not in ("loss", "rule", "readout", "on")
+            if key not in ("loss", "rule", "averaging", "update_on")
         )
         print(f"\n{learner['name']}: {learner['summary']}\n  {values}")
 
@@ -233,8 +233,8 @@ def _show(learner: dict[str, Any]) -> None:
     if learner["when"]:
         print(f"  {learner['when']}\n")
     print(
-        f"  loss {learner['loss']}, rule {learner['rule']}, readout {learner['readout']}, "
-        f"on {learner['on']}"
+        f"  loss {learner['loss']}, rule {learner['rule']}, averaging {learner['averaging']}, "
+        f"on {learner['update_on']}"
     )
     if learner["formula"]:
         print(f"  {learner['formula']}")

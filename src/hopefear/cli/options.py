@@ -291,7 +291,7 @@ def one_learner(group: argparse._ArgumentGroup, surface: Surface) -> None:
         f"see `hopefear learners` (default: {TASKS[surface.name].learner})",
         "NAME",
     )
-    params(group, "l1=1e-5, loss=logistic or readout=voted")
+    params(group, "l1=1e-5, loss=logistic or averaging=voted")
     patience(group, "; either way the best model is kept")
     if surface.metrics is not None:
         named(group, "--metric", f"score on --dev that counts: {surface.metrics}", "NAME")

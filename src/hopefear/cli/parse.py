@@ -318,10 +318,10 @@ class Parses(Surface):
         if args.output_format not in ("json", "drawn"):
             yield from _columns(trees)
             return
-        for i, tree in zip(trees.numbers.tolist(), trees.trees(), strict=True):
+        for tree in trees.trees():
             record = tree.as_dict()
             if args.output_format == "json":
-                line = json.dumps({"sentence": i + 1, **record}, ensure_ascii=False)
+                line = json.dumps(record, ensure_ascii=False)
             else:
                 names = [name for name in ("rank", "score", "probability") if name in record]
                 head = "".join(f"# {name} = {record[name]:.6g}\n" for name in names)
@@ -369,9 +369,9 @@ class Parses(Surface):
             if facts[name] is not None:
                 facts[f"{name}_interval"] = sample.interval(name)
         if judged.errors is not None:
-            from hopefear.report.evaluation import Evidence
+            from hopefear.report.evaluation import ReportData
 
-            facts["page"] = Evidence(judged.errors, _sizes(bank, facts))
+            facts["page"] = ReportData(judged.errors, _sizes(bank, facts))
         return {**facts, "sample": sample}
 
     def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:

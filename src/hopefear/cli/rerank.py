@@ -20,13 +20,8 @@ if TYPE_CHECKING:  # which help need not load
 
 _TITLES = {"f1": "F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "cer": "CER"}
 _FAMILIES = 60  # shown at most
-_BASELINES = {
-    "feature": "a feature",
-    "offset": "a fixed part of every score",
-    "none": "ignored",
-}
-# The family of features whose names tell none.
-OTHERS = "others"
+_BASELINES = {"feature": "a feature", "offset": "a fixed part of every score", "none": "ignored"}
+OTHERS = "others"  # family of features whose names tell none
 METRICS = ("bleu", "chrf", "ter", "wer", "edit", "f1", "parseval", "cost")
 _TRAIN = Words(
     """
@@ -387,13 +382,13 @@ class Lists(Surface):
         facts["sample"] = Sample(model.metric, scores.model.rows, main)
         if args.report is not None:
             from hopefear.metrics import reliability
-            from hopefear.report.evaluation import Evidence
+            from hopefear.report.evaluation import ReportData
 
             judgement, shares = task.choices(model, lists)
             bins = reliability(shares.clip(max=1.0), judgement.errors <= 0.0).as_dict()
             sizes = {"lists": f"{facts['lists']:,}", "candidates": f"{facts['candidates']:,}"}
             facts |= {"calibration": {"choices": bins}, "main": model.metric.main}
-            facts["page"] = Evidence(judgement, sizes)
+            facts["page"] = ReportData(judgement, sizes)
         return facts
 
     def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:

@@ -399,7 +399,7 @@ def _dimension(key: str, text: str, usual: Any) -> Any:
 
     >>> _dimension("C", "0.001..1", 0.05)
     Range(low=0.001, high=1.0, log=True, whole=False, auto=False)
-    >>> _dimension("readout", "last|averaged", "last")
+    >>> _dimension("averaging", "last|averaged", "last")
     Choice(values=('last', 'averaged'))
     """
     from hopefear.recipes.spaces import Choice, Range

@@ -289,7 +289,7 @@ class Surface:
         """Returns scores of the model on ``--data``.
 
         Also what tests of several models need, ``sample`` (a `Sample`), and, for ``--report``,
-        what a page shows, ``page`` (an `Evidence`).
+        what a page shows, ``page`` (a `ReportData`).
         """
         raise NotImplementedError
 

@@ -541,9 +541,9 @@ class Tags(Surface):
         for name in ("accuracy", *(["f1"] if scheme is not None else [])):
             facts[f"{name}_interval"] = sample.interval(name)
         if args.report is not None:
-            from hopefear.report.evaluation import Evidence
+            from hopefear.report.evaluation import ReportData
 
-            facts["page"] = Evidence(result.judgement(), result.sizes(), _pairs(model))
+            facts["page"] = ReportData(result.judgement(), result.sizes(), _pairs(model))
         return facts
 
     def findings(self, facts: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:

@@ -276,19 +276,19 @@ class Structure:
         ``mu`` is scratch space.
         """
 
-    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+    def kl_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
         """Sets ``mu`` to ``coef`` times (expected parts under Q minus expected parts under P).
 
-        P is ``softmax(score)``. Q is ``softmax(fixed score - sharp * cost)``; where ``cost`` is
-        None, it is gold alone. Returns the divergence of Q from P, which for gold is -log P(gold),
-        and whether that is small enough for gold to win.
+        P is ``softmax(score)``, Q is ``softmax(fixed score - inverse_temperature * cost)``; where
+        ``cost`` is None, Q is gold alone. Returns the divergence of Q from P, which for gold is
+        -log P(gold), and whether that is small enough for gold to win.
         """
         return 0.0, False
 
-    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
+    def risk_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
         """Sets ``mu`` to ``-coef`` times the gradient of the expected cost, which is returned.
 
-        Outputs have the probabilities ``softmax(sharp * score)``.
+        Outputs have the probabilities ``softmax(inverse_temperature * score)``.
         """
         return 0.0
 
@@ -386,12 +386,12 @@ class UpdateRule:
         return ""
 
     @python_only
-    def incompatible_with(self, loss, on):
+    def incompatible_with(self, loss, update_on):
         """Returns why this rule cannot work with a loss, and what could; empty when it can."""
-        if on == "every" and loss.negative_derivative(1e12) > 0.0:
+        if update_on == "all" and loss.negative_derivative(1e12) > 0.0:
             return (
                 "the loss has no minimum, so weights would move for ever; use Hinge, or "
-                "on='mistakes'"
+                "update_on='mistakes'"
             )
         return ""
 

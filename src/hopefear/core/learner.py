@@ -1,4 +1,4 @@
-"""A learner: a loss, a rule and a readout, and when the rule's clock ticks."""
+"""A learner: a loss, an update rule, an averaging, and which examples update weights."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from hopefear.errors import CombinationError
 
 @dataclass(frozen=True)
 class Learner:
-    """Loss x rule x readout.
+    """Loss x rule x averaging.
 
     Parameters
     ----------
-    loss, rule, readout
+    loss, rule, averaging
         Components of the three packages of that name.
-    on : {"every", "mistakes"}
-        ``"every"``: the clock ticks on every example, and every example with a force moves the
+    update_on : {"all", "mistakes"}
+        ``"all"``: the clock ticks on every example, and every example with a force moves the
         weights. ``"mistakes"``: both happen only when the prediction is wrong (a tie is wrong).
 
     Examples
@@ -32,25 +32,27 @@ class Learner:
     >>> from hopefear.losses.hinge import Hinge
     >>> from hopefear.rules.rda import RDA
     >>> from hopefear.averaging.averaged import Averaged
-    >>> Learner(Hinge(), RDA(rate=2, l1=1e-5), Averaged(), on="mistakes").signature()
-    'loss:hinge(asked=1)|rule:rda(rate=2,l1=1e-05,l2=0)|on:mistakes|readout:averaged|v:0.1.0'
+    >>> Learner(Hinge(), RDA(rate=2, l1=1e-5), Averaged(), update_on="mistakes").signature()
+    'loss:hinge(asked=1)|rule:rda(rate=2,l1=1e-05,l2=0)|update_on:mistakes|averaging:averaged|v:0.1.0'
     """
 
     loss: Any
     rule: Any
-    readout: Any
-    on: str = "every"
+    averaging: Any
+    update_on: str = "all"
 
     batch = False
     # Passes without a better score on held-out data before training stops; None: by their number.
     patience = None
 
     def __post_init__(self) -> None:
-        if self.on not in ("every", "mistakes"):
-            raise CombinationError(f"on={self.on!r}: updates happen on 'every' or on 'mistakes'")
-        for part in (self.loss, self.rule, self.readout):
+        if self.update_on not in ("all", "mistakes"):
+            raise CombinationError(
+                f"update_on={self.update_on!r}: updates happen on 'all' or 'mistakes'"
+            )
+        for part in (self.loss, self.rule, self.averaging):
             check_part(part)
-        if reason := self.rule.incompatible_with(self.loss, self.on):
+        if reason := self.rule.incompatible_with(self.loss, self.update_on):
             loss, rule = type(self.loss).__name__, type(self.rule).__name__
             raise CombinationError(f"{rule} and {loss}: {reason}")
 
@@ -59,8 +61,8 @@ class Learner:
         parts = {
             "loss": describe(self.loss),
             "rule": describe(self.rule),
-            "on": self.on,
-            "readout": describe(self.readout, defaults=False),
+            "update_on": self.update_on,
+            "averaging": describe(self.averaging, defaults=False),
             **more,
             "v": __version__,
         }
@@ -83,7 +85,7 @@ def parameters_by_part(learner: Any) -> dict[str, dict[str, Any]]:
         return {**loss, "batch": learner.parameters()}
     if hasattr(learner, "trainer"):
         return {"loss": _fields(learner.loss), "network": learner.parameters()}
-    return {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "readout")}
+    return {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "averaging")}
 
 
 def _fields(part: Any) -> dict[str, Any]:

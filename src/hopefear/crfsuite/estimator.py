@@ -341,7 +341,7 @@ def choice(settings: Mapping[str, Any]) -> CRFChoice:
     Examples
     --------
     >>> choice({"algorithm": "pa", "c": 0.5, "max_iterations": 10})
-    CRFChoice(learner='mira', params={'C': 0.5, 'variant': 1, 'readout': 'averaged'}, epochs=10)
+    CRFChoice(learner='mira', params={'C': 0.5, 'variant': 1, 'averaging': 'averaged'}, epochs=10)
     """
 
     def value(name: str, default: Any) -> Any:
@@ -366,7 +366,7 @@ def choice(settings: Mapping[str, Any]) -> CRFChoice:
         params = {
             "C": value("c", 1.0),
             "variant": value("pa_type", 1),
-            "readout": "averaged" if value("averaging", True) else "last",
+            "averaging": "averaged" if value("averaging", True) else "last",
         }
         return CRFChoice("mira" if value("error_sensitive", True) else "pa", params, passes)
     if algorithm == "arow":

@@ -497,12 +497,12 @@ def _dataset(cache: CachedArrays, features: Any = None) -> Any:
             raise _damaged(cache.path, f"{name} is of another type")
     rows = rows_type(**{name: arrays[name] for name in types})
     if features is None:
-        own = {
+        feature_arrays = {
             name[len(_FEATURES) :]: np.array(array)
             for name, array in arrays.items()
             if name.startswith(_FEATURES)
         }
-        features = _FEATURE_MAPS[header["kind"]](header["features"], own)
+        features = _FEATURE_MAPS[header["kind"]](header["features"], feature_arrays)
     source = str(header["source"]["path"])
     dataset: Any
     if header["kind"] == "examples":

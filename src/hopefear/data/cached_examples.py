@@ -57,7 +57,7 @@ def cached_examples(
     encoding: str | None,
     n_jobs: int,
     say: Callable[[str], None],
-    **own: Any,
+    **settings: Any,
 ) -> Any:
     """Returns the rows of a cache in a folder, which is built where it is missing or stale.
 
@@ -68,20 +68,20 @@ def cached_examples(
     folder : str
         Where the cache is.
     encoding : str, optional
-        What the file is written in.
+        Encoding of the file.
     say : callable
-        Told what is built, and why.
-    **own
-        What else :func:`cache_examples` takes.
+        Called with what is built, and why.
+    **settings
+        Further arguments of :func:`cache_examples`.
     """
-    more = {"on_error": on_error, "encoding": encoding}
+    options = {"on_error": on_error, "encoding": encoding}
 
     def build(target: Any) -> None:
-        how = {"on_error": on_error, "report": report, "options": more, "n_jobs": n_jobs}
-        cache_examples(path, target, **how, **own)
+        arguments: dict[str, Any] = {"report": report, "options": options, "n_jobs": n_jobs}
+        cache_examples(path, target, on_error=on_error, **arguments, **settings)
 
     before = report.skipped
-    data = use_cache(folder, path, "examples", {**own, **more}, build, say)
+    data = use_cache(folder, path, "examples", {**settings, **options}, build, say)
     if report.skipped == before:  # of a cache that was there already
         with sound_header(data.cache.path):
             report.skipped += field_of(field_of(data.cache.header, "facts", dict), "skipped", int)

@@ -181,7 +181,7 @@ class _Draw:
         if self.chance(0.15):
             form = self.pick("his her their")
             return _Word(form, form, "PRON", "PRP$", "Poss=Yes|PronType=Prs", "nmod:poss")
-        form = self.pick("the some these") if plural else self.pick("the a this every")
+        form = self.pick("the some these") if plural else self.pick("the a this all")
         kind = {"the": "Definite=Def|PronType=Art", "a": "Definite=Ind|PronType=Art"}
         return _Word(form, form, "DET", "DT", kind.get(form, "PronType=Dem"), "det")
 

@@ -122,7 +122,7 @@ def _letters(scheme: str) -> str:
     return f"{', '.join(letters)} or {last}"
 
 
-Place = Callable[[int], tuple[str, int]]
+LineOf = Callable[[int], tuple[str, int]]
 
 
 class Spans(NamedTuple):
@@ -147,7 +147,7 @@ def detect_scheme(
     labels: Column | Sequence[str],
     starts: ArrayLike | None = None,
     *,
-    place: Place | None = None,
+    line_of: LineOf | None = None,
     errors: str = "raise",
 ) -> str | None:
     """Name of the scheme under which all label sequences are legal.
@@ -158,8 +158,8 @@ def detect_scheme(
         One for each token.
     starts : int array, optional
         Sentence i has the tokens ``starts[i] .. starts[i + 1] - 1``; all are one without it.
-    place : callable, optional
-        ``place(k)`` is file and line of token k, for messages.
+    line_of : callable, optional
+        ``line_of(k)`` is file and line of token k, for messages.
     errors : {"begin", "skip", "raise"}
         What becomes of illegal sequences, see `mend`: unless they are refused, the scheme to which
         most labels keep. Labels that it does not have cannot be mended.
@@ -199,7 +199,7 @@ def detect_scheme(
         return meant.scheme
     k, expected = meant.first(None if raises else meant.outside)
     majority = f"as {len(column.ids) - wrong:,} others are"
-    raise _error(place, k, f"one scheme in all labels: {expected}, {majority}", column)
+    raise _error(line_of, k, f"one scheme in all labels: {expected}, {majority}", column)
 
 
 def are_spans(labels: Column | Sequence[str]) -> bool:
@@ -249,7 +249,7 @@ _LOW = re.compile(r"[BIESLUM][_:/.][^\s]+")
 _LISTED = 5
 
 
-class Mended(NamedTuple):
+class RepairedLabels(NamedTuple):
     """Labels that keep to a scheme, which sentences are left, and what was done, in words."""
 
     labels: Column  # of the sentences that are left
@@ -264,14 +264,14 @@ def mend(
     scheme: str,
     errors: str = "begin",
     *,
-    place: Place | None = None,
+    line_of: LineOf | None = None,
     strangers: bool = False,
-) -> Mended:
+) -> RepairedLabels:
     """Labels without steps that their scheme forbids.
 
     Parameters
     ----------
-    labels, starts, place
+    labels, starts, line_of
         As in `detect_scheme`.
     scheme : str
         Name of the scheme.
@@ -297,11 +297,11 @@ def mend(
     keep = np.ones(len(bounds) - 1, bool)
     wrong = faults.wrong & ~faults.outside if strangers else faults.wrong
     if not wrong.any():
-        return Mended(column, keep, 0, "")
+        return RepairedLabels(column, keep, 0, "")
     if errors == "raise" or (errors == "begin" and faults.outside.any() and not strangers):
         k, expected = faults.first(None if errors == "raise" else faults.outside)
-        raise _error(place, k, expected, column)
-    location = place if place is not None else lambda k: ("memory", k + 1)
+        raise _error(line_of, k, expected, column)
+    location = line_of if line_of is not None else lambda k: ("memory", k + 1)
     if errors == "skip":
         sentence = np.searchsorted(bounds, np.flatnonzero(wrong), "right") - 1
         keep[sentence] = False
@@ -311,7 +311,7 @@ def mend(
         summary = _counted(count, "sentence", scheme)
         message = f"{summary} left out: {_listed(listed, int(wrong.sum()))}"
         remaining = Column(column.strings, column.ids[tokens]).texts()
-        return Mended(Column.of(remaining), keep, count, message)
+        return RepairedLabels(Column.of(remaining), keep, count, message)
     before = column.texts()
     inner = Column([s if split_label(s, scheme) else "O" for s in column.strings], column.ids)
     after = convert(inner, starts, scheme, scheme, repair=True).texts()
@@ -321,7 +321,7 @@ def mend(
     listed = [f"{_spot(location, k)} {before[k]!r} as {after[k]!r}" for k in changed[:_LISTED]]
     count = len(changed)
     message = f"{_counted(count, 'label', scheme)} mended: {_listed(listed, count)}"
-    return Mended(Column.of(after), keep, count, message)
+    return RepairedLabels(Column.of(after), keep, count, message)
 
 
 def check_scheme(
@@ -330,13 +330,13 @@ def check_scheme(
     scheme: str,
     errors: str = "begin",
     *,
-    place: Place | None = None,
+    line_of: LineOf | None = None,
 ) -> None:
     """InputError where labels cannot be mended, or where another scheme than this fits them all.
 
     Parameters
     ----------
-    labels, starts, scheme, errors, place
+    labels, starts, scheme, errors, line_of
         As in `mend`.
 
     Examples
@@ -348,7 +348,7 @@ def check_scheme(
     """
     column = _column(labels)
     fits_another = any(not _faults(column, starts, name).wrong.any() for name in LETTERS)
-    mend(column, starts, scheme, "raise" if fits_another else errors, place=place)
+    mend(column, starts, scheme, "raise" if fits_another else errors, line_of=line_of)
 
 
 def check_errors(errors: str) -> None:
@@ -363,8 +363,8 @@ def _counted(count: int, unit: str, scheme: str) -> str:
     return f"{count:,} {unit}{'' if is_single else 's'} {broken}"
 
 
-def _spot(place: Place, k: int) -> str:
-    path, line = place(int(k))
+def _spot(line_of: LineOf, k: int) -> str:
+    path, line = line_of(int(k))
     return f"{path}:{line}" if line else path
 
 
@@ -378,14 +378,14 @@ def spans(
     starts: ArrayLike | None,
     scheme: str,
     *,
-    place: Place | None = None,
+    line_of: LineOf | None = None,
     repair: bool = False,
 ) -> Spans:
     """Spans that labels spell.
 
     Parameters
     ----------
-    labels, starts, place
+    labels, starts, line_of
         As in `detect_scheme`.
     scheme : str
         Name of the scheme.
@@ -400,7 +400,7 @@ def spans(
     >>> result.first.tolist(), result.after.tolist(), result.kinds.texts()
     ([0, 3], [2, 4], ['X', 'Y'])
     """
-    read = _read_checked(_column(labels), starts, scheme_name(scheme), place, repair)
+    read = _read_checked(_column(labels), starts, scheme_name(scheme), line_of, repair)
     is_first, ends = _bounds(read)
     first = np.flatnonzero(is_first)
     kinds = Column([s[1:] for s in read.suffixes], read.suffix[first])
@@ -414,7 +414,7 @@ def convert(
     source: str,
     target: str,
     *,
-    place: Place | None = ...,
+    line_of: LineOf | None = ...,
     repair: bool = ...,
 ) -> Column: ...
 @overload
@@ -424,7 +424,7 @@ def convert(
     source: str,
     target: str,
     *,
-    place: Place | None = ...,
+    line_of: LineOf | None = ...,
     repair: bool = ...,
 ) -> list[str]: ...
 def convert(
@@ -433,14 +433,14 @@ def convert(
     source: str,
     target: str,
     *,
-    place: Place | None = None,
+    line_of: LineOf | None = None,
     repair: bool = False,
 ) -> Column | list[str]:
     """Spell the same spans in another scheme; a Column gives a Column, a list a list.
 
     Parameters
     ----------
-    labels, starts, place, repair
+    labels, starts, line_of, repair
         As in `spans`.
     source, target : str
         Names of the schemes.
@@ -453,7 +453,7 @@ def convert(
     ['O', 'B-X']
     """
     target = scheme_name(target)
-    read = _read_checked(_column(labels), starts, scheme_name(source), place, repair)
+    read = _read_checked(_column(labels), starts, scheme_name(source), line_of, repair)
     is_first, ends = _bounds(read)
     role = np.where(read.role == OUT, OUT, INSIDE)
     if target == "iob1":
@@ -491,16 +491,16 @@ def _read(column: Column, starts: ArrayLike | None, scheme: str) -> _Read:
     return _Read(role[column.ids], suffix[column.ids], list(suffixes), opens, closes)
 
 
-def _read_checked(column: Any, starts: Any, scheme: Any, place: Any, repair: bool) -> _Read:
+def _read_checked(column: Any, starts: Any, scheme: Any, line_of: Any, repair: bool) -> _Read:
     if repair:
         read = _read(column, starts, scheme)
         if (read.role < 0).any():
             k = int(np.argmax(read.role < 0))
-            raise _error(place, k, f"a label of the scheme {scheme.upper()}", column)
+            raise _error(line_of, k, f"a label of the scheme {scheme.upper()}", column)
         return read
     faults = _faults(column, starts, scheme)
     if faults.wrong.any():
-        raise _error(place, *faults.first(), column)
+        raise _error(line_of, *faults.first(), column)
     return faults.read
 
 
@@ -572,6 +572,6 @@ def _compact(names: list[str], ids: NDArray[np.integer]) -> Column:
     return Column(strings, new_ids[ids])
 
 
-def _error(place: Place | None, k: int, expected: str, column: Column) -> InputError:
-    path, line = place(k) if place is not None else ("memory", k + 1)
+def _error(line_of: LineOf | None, k: int, expected: str, column: Column) -> InputError:
+    path, line = line_of(k) if line_of is not None else ("memory", k + 1)
     return InputError(path, line, expected, column[k])

@@ -162,8 +162,8 @@ def parse_plain_pairs(text, i, ids, values, k, last):
             if count == 8:
                 return i, k, last, False
             if count > 0:
-                more = np.int64(whole_number(word, count))
-                number = number * np.int64(WHOLE_POWERS[count]) + more
+                next_digits = np.int64(whole_number(word, count))
+                number = number * np.int64(WHOLE_POWERS[count]) + next_digits
             colon += np.int64(count)
         behind = (word >> (count << np.uint64(3))) & np.uint64(255)
         if behind != np.uint64(_COLON) or number <= last:

@@ -154,27 +154,27 @@ class TreeDataset:
         tokens = stretches(rows.starts[indices], lengths)
         row_indices = stretches(rows.starts[indices] + EXTRA_ROWS * indices, lengths + EXTRA_ROWS)
         morph_ptr, morphs = gathered(rows.morph_ptr, row_indices)
-        ptr, arcs = gathered(rows.ptr, tokens)
+        arc_offsets, arcs = gathered(rows.ptr, tokens)
         columns = rows.words.size // max(1, rows.coarse.size)
-        taken = TreeRows(
+        selected = TreeRows(
             np.concatenate([[0], np.cumsum(lengths)]),
             rows.words.reshape(-1, max(1, columns))[row_indices].ravel(),
             rows.coarse[row_indices],
             rows.marks[row_indices],
             morph_ptr,
             rows.morphs[morphs],
-            ptr,
+            arc_offsets,
             rows.heads[arcs],
             rows.labels[tokens],
             rows.weights[indices],
         )
         bank = None if self.bank is None else self.bank.take(indices)
         metadata = (self.features, self.source, self.kind, self.pruner, bank, self.lifted)
-        return TreeDataset(taken, self.labels, *metadata)
+        return TreeDataset(selected, self.labels, *metadata)
 
-    def with_arcs(self, ptr: np.ndarray, heads: np.ndarray, pruner: Any) -> TreeDataset:
+    def with_arcs(self, arc_offsets: np.ndarray, heads: np.ndarray, pruner: Any) -> TreeDataset:
         """The same sentences with the arcs that a pruner chose."""
-        rows = self.rows._replace(ptr=ptr, heads=heads)
+        rows = self.rows._replace(ptr=arc_offsets, heads=heads)
         metadata = (self.features, self.source, self.kind, pruner, self.bank, self.lifted)
         return TreeDataset(rows, self.labels, *metadata)
 

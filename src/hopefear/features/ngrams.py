@@ -289,19 +289,19 @@ def _tables_of(tokens: Strings, parent: np.ndarray, token: np.ndarray) -> NGramT
 
 
 def ngrams_from_tables(
-    words: NGramTables, chars: NGramTables, grams: Grams, min_count: int, most: float = np.inf
+    words: NGramTables, chars: NGramTables, grams: Grams, min_count: int, max_rows: float = np.inf
 ) -> tuple[NGramFeatures, np.ndarray, np.ndarray]:
     """The n-grams seen in at least min_count rows, and the new column of each entry of both tables.
 
     That column is -1 for what is not counted: n-grams seen less often, and those in more than
-    ``most`` rows. Every beginning of an n-gram is seen at least as often, so it is kept too.
+    ``max_rows`` rows. Every beginning of an n-gram is seen at least as often, so it is kept too.
     """
     column, tokens, parent, token = _selected(words, min_count)
     char_column, char_texts, _, _ = _selected(chars, min_count)
     char_column[char_column >= 0] += parent.size
     ignored = []
     for tables, columns in ((words, column), (chars, char_column)):
-        often = np.flatnonzero(tables.seen[1 : 2 * len(columns) : 2] > most)
+        often = np.flatnonzero(tables.seen[1 : 2 * len(columns) : 2] > max_rows)
         ignored.append(columns[often])
         columns[often] = -1
     several = np.concatenate(ignored)

@@ -37,6 +37,9 @@ _VIEWS = {
     SHAPE: (StringView("short_shape"),),
     LAST: (StringView("lower"),),
 }
+# Spans that must have them. The words of a single span would tell that span by heart, which teaches
+# nothing of others.
+_LEAST = {WORDS: 2, SHAPE: 1, LAST: 2}
 # Tokens whose segments are looked up together.
 _CHUNK = 1 << 15
 
@@ -55,8 +58,8 @@ class SegmentFeatures:
     """Attributes that templates make of tokens, and those of segments of up to ``longest`` tokens.
 
     A segment has its length, its words in lower case, their shapes, its last word, and the names of
-    the lexicons of the templates in which it is an entry. Words, shapes and last words count where
-    a span of the training data has them. Numbers of tokens come first.
+    the lexicons of the templates in which it is an entry. Words and last words count where two
+    spans of the training data have them, shapes where one has. Numbers of tokens come first.
 
     Parameters
     ----------
@@ -74,8 +77,8 @@ class SegmentFeatures:
     Examples
     --------
     >>> from hopefear.data.sequences import Column, Sentences
-    >>> text = Sentences(np.array([0, 3]), {"word": Column.of(["in", "New", "York"])})
-    >>> spans = np.array([0, 1]), np.array([1, 3])  # first tokens, and those behind the last
+    >>> text = Sentences(np.array([0, 3, 6]), {"word": Column.of(["in", "New", "York"] * 2)})
+    >>> spans = np.array([1, 4]), np.array([3, 6])  # first tokens, and those behind the last
     >>> features, attributes = SegmentFeatures.fit_encode("pos", text, spans, longest=2)
     >>> segment = 1 * 2 + 2 - 1  # two tokens from token 1 on
     >>> first, last = attributes.span_indptr[segment : segment + 2]
@@ -246,8 +249,10 @@ class SegmentFeatures:
         keys, firsts, counts = np.unique(
             np.concatenate(observed).ravel(), return_index=True, return_counts=True
         )
-        order = np.argsort(firsts[counts >= min_count])
-        keys, firsts = (a[counts >= min_count][order] for a in (keys, firsts))
+        least = np.array([max(min_count, _LEAST[kind]) for kind in _VIEWS])
+        frequent = counts >= least[firsts % len(_VIEWS)]
+        order = np.argsort(firsts[frequent])
+        keys, firsts = (array[frequent][order] for array in (keys, firsts))
         words = _SegmentWords(sentences, self.column)
         names = [
             words.name(

@@ -16,14 +16,14 @@ from hopefear.costs.regret import Regret
 class Risk(NamedTuple):
     """Mean cost of the candidates under their probabilities.
 
-    ``R = sum_j P_j cost_j`` with ``P = softmax(sharp * score)``; the direction that lowers it is
-    ``sharp * sum_j P_j (R - cost_j) phi_j``
+    ``R = sum_j P_j cost_j`` with ``P = softmax(inverse_temperature * score)``; the direction that
+    lowers it is ``inverse_temperature * sum_j P_j (R - cost_j) phi_j``
 
     Parameters
     ----------
     cost : Cost
         Price of a candidate.
-    sharp : float
+    inverse_temperature : float
         Scale of the scores before they become probabilities. Larger looks at the best candidates
         only, and comes closer to the cost of the best one.
 
@@ -36,31 +36,31 @@ class Risk(NamedTuple):
 
     Examples
     --------
-    >>> Risk(sharp=2).sharp
+    >>> Risk(inverse_temperature=2).inverse_temperature
     2.0
     """
 
     cost: Any = Regret()
-    sharp: float = 1.0
+    inverse_temperature: float = 1.0
 
     def parameter_error(self):
-        return "" if self.sharp > 0.0 else "sharp must be above zero"
+        return "" if self.inverse_temperature > 0.0 else "inverse_temperature must be above zero"
 
     def requires(self):
         return ("expectation", "risk", *self.cost.requires())
 
     def value(self, z):
         """Of two outputs, the rival costing 1."""
-        return 0.5 - 0.5 * math.tanh(0.5 * self.sharp * z)
+        return 0.5 - 0.5 * math.tanh(0.5 * self.inverse_temperature * z)
 
     def negative_derivative(self, z):
         rival = self.value(z)
-        return self.sharp * rival * (1.0 - rival)
+        return self.inverse_temperature * rival * (1.0 - rival)
 
     def subgradient(self, structure, x, work):
         importance = np.float64(x.data.weights[x.i])
         risk = structure.risk_and_gradient(
-            x, work.theta, self.cost, self.sharp, importance, work.mu
+            x, work.theta, self.cost, self.inverse_temperature, importance, work.mu
         )
         work.loss[0] = importance * risk
         work.gold_margin[0] = structure.margin(x, work.theta, work.y, False)

@@ -90,10 +90,10 @@ class ListMetric(Metric):
     def word_statistics(
         self,
         words: np.ndarray,
-        ptr: np.ndarray,
-        which: np.ndarray,
+        offsets: np.ndarray,
+        groups: np.ndarray,
         reference_words: np.ndarray,
-        reference_ptr: np.ndarray,
+        reference_offsets: np.ndarray,
         reference_starts: np.ndarray,
     ) -> np.ndarray:
         """Returns the statistics of candidates whose words are numbers; see `Bleu`."""

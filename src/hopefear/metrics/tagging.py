@@ -141,17 +141,17 @@ class ChunkScores:
 
     def report(self) -> str:
         """The text of the official script, character for character."""
-        all_ = self.as_dict()
+        totals = self.as_dict()
         lines = [
-            f"processed {all_['tokens']} tokens with {all_['gold']} phrases; "
-            f"found: {all_['found']} phrases; correct: {all_['correct']}."
+            f"processed {totals['tokens']} tokens with {totals['gold']} phrases; "
+            f"found: {totals['found']} phrases; correct: {totals['correct']}."
         ]
-        if all_["tokens"]:
-            lines.append(f"accuracy: {all_['accuracy']:6.2f}%; {_line(all_)}")
+        if totals["tokens"]:
+            lines.append(f"accuracy: {totals['accuracy']:6.2f}%; {_line(totals)}")
         for kind, scores in self.per_type().items():
             # The script pads bytes, not letters.
-            pad = " " * (17 - len(kind.encode("utf-8", "surrogateescape")))
-            line = f"{pad}{kind}: {_line(scores)}  {scores['found']}"
+            padding = " " * (17 - len(kind.encode("utf-8", "surrogateescape")))
+            line = f"{padding}{kind}: {_line(scores)}  {scores['found']}"
             # It meets the empty type in reference and output without seeing that it is one.
             twice = kind == "" and scores["found"] and scores["gold"]
             lines += [line, line] if twice else [line]
@@ -418,14 +418,14 @@ def span_errors(
     )
 
 
-def unknown_words(words: Any, known: Collection[str]) -> NDArray[np.bool_]:
-    """Returns which words are not in ``known``; looks each distinct word up once.
+def unknown_words(words: Any, vocabulary: Collection[str]) -> NDArray[np.bool_]:
+    """Returns which words are not in ``vocabulary``; looks each distinct word up once.
 
     Parameters
     ----------
     words : list of str or Column
         One for each token.
-    known : collection of str
+    vocabulary : collection of str
         Words of the training data.
 
     Examples
@@ -434,8 +434,8 @@ def unknown_words(words: Any, known: Collection[str]) -> NDArray[np.bool_]:
     [False, True]
     """
     data = coded((words,))
-    known = known if isinstance(known, set | frozenset | dict) else set(known)
-    return np.array([word not in known for word in data.names], bool)[data.codes[0]]
+    vocabulary = vocabulary if isinstance(vocabulary, set | frozenset | dict) else set(vocabulary)
+    return np.array([word not in vocabulary for word in data.names], bool)[data.codes[0]]
 
 
 def unknown_word_accuracy(

@@ -104,10 +104,10 @@ class ScoredChain(NamedTuple):
     transitions: bool
     width: int
 
-    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+    def kl_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
         if cost is None:
             return surprise(self, x, theta, coef, mu), True
-        return divergence(self, x, theta, cost, sharp, coef, mu), True
+        return divergence(self, x, theta, cost, inverse_temperature, coef, mu), True
 
     def scatter(self, x, mu, row):
         data, width, size = x.data, np.uint64(self.width), table_size(self)

@@ -101,7 +101,7 @@ class NetworkLearner:
     head: ClassVar[str]  # a name in `hopefear.neural.predictor.HEADS`
     kind: ClassVar[str]  # what signatures call it
     batch = False
-    on = "every"
+    update_on = "all"
     # A network wavers from pass to pass, and its passes are few.
     patience = 5
     epochs = 20

@@ -14,8 +14,8 @@ from hopefear.errors import HopefearError
 from hopefear.recipes.parts import AVERAGINGS, COSTS, LOSSES, RULES, unknown
 from hopefear.recipes.spaces import NETWORK_SPACE, Dimension, near_defaults
 
-PARTS = ("loss", "rule", "readout", "on")
-ON = ("every", "mistakes")
+PARTS = ("loss", "rule", "averaging", "update_on")
+ON = ("all", "mistakes")
 # Mean cost at which a unit of it has the price 1; about that of the parse lists of 1 - F.
 USUAL_COST = 0.15
 # Of learners that several kinds of outputs have.
@@ -153,13 +153,15 @@ class Kind:
         space: Mapping[str, Dimension] | None = None,
         **defaults: Any,
     ) -> Recipe:
-        """A recipe, its parts in the order people say them: loss, rule, readout, when.
+        """A recipe, its parts in the order people say them: loss, rule, averaging, when.
 
-        >>> Kind({}).recipe("pa", "", "hinge passive-aggressive averaged every").rule.__name__
+        >>> Kind({}).recipe("pa", "", "hinge passive-aggressive averaged all").rule.__name__
         'PassiveAggressive'
         """
-        loss, rule, readout, on = parts.split()
-        return Recipe(name, summary, (loss, rule, readout, on), self, defaults, space or {})
+        loss, rule, averaging, update_on = parts.split()
+        return Recipe(
+            name, summary, (loss, rule, averaging, update_on), self, defaults, space or {}
+        )
 
     def shared_recipe(self, name: str, parts: str, *more: Any, **defaults: Any) -> Recipe:
         """A recipe that other kinds of outputs have by the same name, and the same summary."""
@@ -180,7 +182,7 @@ class Recipe:
     name, summary : str
         What the learner is called, and who published it.
     parts : tuple of str
-        Names of loss, rule and readout, and whether weights move on "every" example or on
+        Names of loss, rule and averaging, and whether "all" examples update weights, or
         "mistakes".
     kind : Kind
         Outputs it is for.
@@ -207,11 +209,11 @@ class Recipe:
         return RULES[self.parts[1]]
 
     @property
-    def readout(self) -> Any:
+    def averaging(self) -> Any:
         return AVERAGINGS[self.parts[2]]
 
     @property
-    def on(self) -> str:
+    def update_on(self) -> str:
         return self.parts[3]
 
     def inputs(self, params: Mapping[str, Any], templates: Any) -> Any:
@@ -225,7 +227,7 @@ class Recipe:
     def parameters(self) -> dict[str, Any]:
         """Every parameter with its default, as ``-p`` takes them."""
         values: dict[str, Any] = dict(zip(PARTS, self.parts, strict=True))
-        for part in (self.loss, self.rule, self.readout):
+        for part in (self.loss, self.rule, self.averaging):
             values |= {k: named(part, k, v) for k, v in open_fields(part).items()}
         if "cost" in values:
             values["cost"] = self.kind.cost or values["cost"]
@@ -256,8 +258,8 @@ class Recipe:
         >>> from hopefear.recipes import RECIPES
         >>> RECIPES["vrda"].build(loss="logistic", l1=1e-4, rate=1).signature()[:58]
         'loss:logistic(base=2.718281828)|rule:rda(rate=1,l1=0.0001,'
-        >>> RECIPES["vrda"].build(rule="arow", r=2).signature()[:36]
-        'loss:hinge(asked=1)|rule:arow(r=2)|o'
+        >>> RECIPES["vrda"].build(rule="arow", r=2).signature()[:35]
+        'loss:hinge(asked=1)|rule:arow(r=2)|'
         """
         params = {key.replace("-", "_"): value for key, value in params.items()}
         return self._swapped(params)._composed(scale, params)
@@ -290,7 +292,7 @@ class Recipe:
         return replace(self, parts=tuple(names), defaults=defaults)
 
     def _composed(self, scale: Scale, params: dict[str, Any]) -> Learner:
-        parts = (self.loss, self.rule, self.readout)
+        parts = (self.loss, self.rule, self.averaging)
         known = [open_fields(part) for part in parts]
         values = {k: v for k, v in self.defaults.items() if any(k in part for part in known)}
         if self.kind.cost is not None:
@@ -320,8 +322,8 @@ class Recipe:
             rate = factor * rate.rate(scale, loss)
         if rate is not None:
             values["rate"] = rate.rate(scale, loss) if isinstance(rate, Auto) else rate
-        rule, readout = (made_part(part, values) for part in parts[1:])
-        return Learner(loss, rule, readout, self.on)
+        rule, averaging = (made_part(part, values) for part in parts[1:])
+        return Learner(loss, rule, averaging, self.update_on)
 
     def _penalty(self, params: dict[str, Any], scale: Scale) -> dict[str, Any]:
         """What ``lam`` means for one step: ``lam / n`` times the gradient of R (SAPO, eq. 5).

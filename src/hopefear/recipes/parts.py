@@ -1,4 +1,4 @@
-"""The one table of parts: every loss, rule, readout and cost by the name people write."""
+"""The one table of parts: every loss, rule, averaging and cost by the name people write."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ RULES = Parts(
     },
 )
 AVERAGINGS = Parts(
-    "readout",
+    "averaging",
     {
         "last": "averaging.last:Last",
         "averaged": "averaging.averaged:Averaged",

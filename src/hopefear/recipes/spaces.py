@@ -93,7 +93,7 @@ Dimension = Range | Choice
 _NEAR = {
     "rate": 10.0,
     **dict.fromkeys(("C", "l1", "l2", "lam", "gravity", "r"), 30.0),
-    **dict.fromkeys(("sharp", "phi", "beta"), 5.0),
+    **dict.fromkeys(("inverse_temperature", "phi", "beta"), 5.0),
 }
 _FIXED: Mapping[str, Dimension] = {
     "decay": Range(0.7, 1.0),

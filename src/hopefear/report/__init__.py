@@ -2,7 +2,7 @@
 
 from hopefear.report.arcs import ArcDiagram, text_tree
 from hopefear.report.comparison import ModelComparison
-from hopefear.report.error_examples import Case, Cases, Judgement, contests
+from hopefear.report.error_examples import ErrorExample, ErrorExamples, Judgement, disagreements
 from hopefear.report.evaluation import Evaluation, Findings
 from hopefear.report.examples import BracketedText, ChangedText, MarkedText, Rival, WeighedText
 from hopefear.report.page import Page
@@ -12,9 +12,9 @@ from hopefear.report.runs import Run, load_run, run_report
 __all__ = [
     "ArcDiagram",
     "BracketedText",
-    "Case",
-    "Cases",
     "ChangedText",
+    "ErrorExample",
+    "ErrorExamples",
     "Evaluation",
     "Findings",
     "Judgement",
@@ -25,7 +25,7 @@ __all__ = [
     "Rival",
     "Run",
     "WeighedText",
-    "contests",
+    "disagreements",
     "load_run",
     "run_report",
     "text_tree",

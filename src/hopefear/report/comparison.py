@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopefear.report.error_examples import Contests
+from hopefear.report.error_examples import Disagreements
 from hopefear.report.evaluation import (
     BARS,
     Evaluation,
@@ -40,7 +40,7 @@ class ModelComparison:
     tests : mapping
         From the name of a model to how it differs from the best: ``difference``, its bounds ``low``
         and ``high``, and ``p_value``; None for the best.
-    contests : Contests
+    contests : Disagreements
         Examples on which they differ.
 
     Examples
@@ -63,7 +63,7 @@ class ModelComparison:
     heading: str
     higher: bool = True
     tests: Mapping[str, Mapping[str, float] | None] = field(default_factory=dict)
-    contests: Contests = field(default_factory=Contests, repr=False)
+    contests: Disagreements = field(default_factory=Disagreements, repr=False)
 
     def page(self) -> Page:
         """The page, from scores to where they came from."""

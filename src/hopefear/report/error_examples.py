@@ -33,7 +33,7 @@ _AGREES = '<p class="hf-text same">{}</p>'
 
 
 @dataclass(frozen=True)
-class Case:
+class ErrorExample:
     """An example that a model got wrong.
 
     Parameters
@@ -108,7 +108,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Contest:
+class Disagreement:
     """An example as several models answer it.
 
     Parameters
@@ -122,22 +122,22 @@ class Contest:
 
     Examples
     --------
-    >>> both = {name: Case({"sentence": 1}, "gold", name) for name in ("a", "b")}
-    >>> Contest(both, [0.0, 2.0]).who
+    >>> both = {name: ErrorExample({"sentence": 1}, "gold", name) for name in ("a", "b")}
+    >>> Disagreement(both, [0.0, 2.0]).who
     ['a right, b wrong']
-    >>> Contest(both, [3.0, 2.0]).who
+    >>> Disagreement(both, [3.0, 2.0]).who
     ['all wrong', 'both wrong, b less than a']
-    >>> Contest(both, [3.0, 2.0], graded=True).who
+    >>> Disagreement(both, [3.0, 2.0], graded=True).who
     ['b better than a']
     """
 
-    cases: Mapping[str, Case]
+    cases: Mapping[str, ErrorExample]
     errors: Sequence[float]
     graded: bool = False
     rivals: Sequence[Rival] = ()  # each model has its own
 
     @property
-    def first(self) -> Case:
+    def first(self) -> ErrorExample:
         """Example as the first model answers it."""
         return next(iter(self.cases.values()))
 
@@ -163,7 +163,7 @@ class Contest:
         return sorted({label for case in self.wrong.values() for label in case.labels})
 
     @property
-    def wrong(self) -> dict[str, Case]:
+    def wrong(self) -> dict[str, ErrorExample]:
         """Answers of the models that are wrong."""
         pairs = zip(self.cases.items(), self.errors, strict=True)
         return {name: case for (name, case), error in pairs if error}
@@ -247,7 +247,9 @@ def _view(view: View | ArcDiagram | str, prefix: str, drawn: bool) -> str:
     return view_html(view, prefix, drawn and not long)
 
 
-def _article(case: Case | Contest, words: Sequence[str], body: str, data: dict[str, str]) -> str:
+def _article(
+    case: ErrorExample | Disagreement, words: Sequence[str], body: str, data: dict[str, str]
+) -> str:
     name, position = next(iter(case.facts.items()))
     data = {"kinds": "\n".join(case.kinds), "labels": "\n".join(case.labels), **data}
     attributes = "".join(f' data-{key}="{escape(value)}"' for key, value in data.items())
@@ -259,12 +261,12 @@ def _article(case: Case | Contest, words: Sequence[str], body: str, data: dict[s
 
 
 @dataclass(frozen=True)
-class Cases:
+class ErrorExamples:
     """Errors of a model, the worst first; a page shows those that fit.
 
     Parameters
     ----------
-    cases : sequence of Case
+    cases : sequence of ErrorExample
         The errors.
     wrong, total : int
         Examples with errors, and all of them.
@@ -274,7 +276,7 @@ class Cases:
         Order of the examples, as a phrase.
     """
 
-    cases: Sequence[Case | Contest] = ()
+    cases: Sequence[ErrorExample | Disagreement] = ()
     wrong: int = 0
     total: int = 0
     unit: str = "examples"
@@ -312,7 +314,7 @@ class Cases:
 
 
 @dataclass(frozen=True)
-class Contests(Cases):
+class Disagreements(ErrorExamples):
     """Examples that some of several models got wrong, those first that others got right.
 
     ``differ`` says how many these are, or, where answers are ``graded``, how many have answers that
@@ -348,20 +350,20 @@ class Judgement(NamedTuple):
     """
 
     errors: np.ndarray
-    cases: Callable[[np.ndarray], Sequence[Case]]
+    cases: Callable[[np.ndarray], Sequence[ErrorExample]]
     unit: str = "examples"
     order: str = "worst"
     most: int = 400
     graded: bool = False
 
-    def worst(self) -> Cases:
+    def worst(self) -> ErrorExamples:
         """The errors, the worst first."""
         wrong = int(np.count_nonzero(self.errors))
         order = np.argsort(-self.errors, kind="stable")[: min(self.most, wrong)]
-        return Cases(self.cases(order), wrong, len(self.errors), self.unit, self.order)
+        return ErrorExamples(self.cases(order), wrong, len(self.errors), self.unit, self.order)
 
 
-def contests(judgements: Mapping[str, Judgement]) -> Contests:
+def disagreements(judgements: Mapping[str, Judgement]) -> Disagreements:
     """Selects the examples on which models differ most, with each model's answer.
 
     Parameters
@@ -372,9 +374,11 @@ def contests(judgements: Mapping[str, Judgement]) -> Contests:
     Examples
     --------
     >>> def cases(name):
-    ...     return lambda order: [Case({"sentence": i + 1}, "gold", name) for i in order.tolist()]
+    ...     return lambda order: [
+    ...         ErrorExample({"sentence": i + 1}, "gold", name) for i in order.tolist()
+    ...     ]
     >>> a, b = np.array([0.0, 1.0, 0.0]), np.array([0.0, 1.0, 2.0])
-    >>> both = contests({"a": Judgement(a, cases("a")), "b": Judgement(b, cases("b"))})
+    >>> both = disagreements({"a": Judgement(a, cases("a")), "b": Judgement(b, cases("b"))})
     >>> [contest.facts["sentence"] for contest in both.cases], both.wrong, both.differ
     ([3, 2], 2, 1)
     """
@@ -389,19 +393,19 @@ def contests(judgements: Mapping[str, Judgement]) -> Contests:
     ]
     answers = zip(*(judgement.cases(order) for judgement in judgements.values()), strict=True)
     rows = [
-        Contest(dict(zip(judgements, cases, strict=True)), errors[i].tolist(), first.graded)
+        Disagreement(dict(zip(judgements, cases, strict=True)), errors[i].tolist(), first.graded)
         for i, cases in zip(order.tolist(), answers, strict=True)
     ]
     words = "on which they differ most"
     ahead = [[int(np.sum((a < b) & ((a == 0) | first.graded))) for b in errors.T] for a in errors.T]
-    return Contests(
+    return Disagreements(
         rows, wrong, len(errors), first.unit, words, differ=differ, graded=first.graded, ahead=ahead
     )
 
 
-def _controls(cases: Sequence[Case | Contest], prefix: str) -> str:
+def _controls(cases: Sequence[ErrorExample | Disagreement], prefix: str) -> str:
     boxes = []
-    contests = any(isinstance(case, Contest) for case in cases)
+    compared = any(isinstance(case, Disagreement) for case in cases)
     for name, title in (("who", "who"), ("kinds", "kind"), ("labels", "label")):
         values = Counter(value for case in cases for value in set(getattr(case, name, ())))
         if len(values) > 1:
@@ -420,7 +424,7 @@ def _controls(cases: Sequence[Case | Contest], prefix: str) -> str:
         f'<div class="controls" role="search" aria-label="Errors" hidden>{"".join(boxes)}'
         '<label>text <input type="search" data-by="text"></label>'
         '<label>order <select data-by="order">'
-        f'<option value="">{"most different" if contests else "worst"} first</option>'
+        f'<option value="">{"most different" if compared else "worst"} first</option>'
         f"{sure if any(case.rivals for case in cases) else ''}"
         '<option value="place">as in the file</option></select></label>'
         '<output aria-live="polite"></output></div>'

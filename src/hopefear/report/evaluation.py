@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hopefear.report.error_examples import Cases, Judgement
+from hopefear.report.error_examples import ErrorExamples, Judgement
 from hopefear.report.page import Page
 from hopefear.report.plot import Plot
 
@@ -21,7 +21,7 @@ class Findings(NamedTuple):
 
     Parameters
     ----------
-    cases : Cases
+    cases : ErrorExamples
         Errors, with what decided them.
     data : mapping
         Sizes of the data, in words.
@@ -29,12 +29,12 @@ class Findings(NamedTuple):
         How much the model likes a label (column) behind another (row).
     """
 
-    cases: Cases = Cases()
+    cases: ErrorExamples = ErrorExamples()
     data: Mapping[str, Any] = {}
     pairs: tuple[Sequence[str], Sequence[Sequence[float]]] | None = None
 
 
-class Evidence(NamedTuple):
+class ReportData(NamedTuple):
     """As `Findings`, of which the cases are yet to be chosen."""
 
     judgement: Judgement

@@ -112,10 +112,10 @@ def evaluation_html(evaluation: Any) -> str:
     return styled(html)
 
 
-def _pairs(facts: Mapping[str, Any]) -> str:
+def _pairs(table_rows: Mapping[str, Any]) -> str:
     rows = "".join(
         f"<tr><td>{escape(name)}</td><td>{escape(value_text(value))}</td></tr>"
-        for name, value in facts.items()
+        for name, value in table_rows.items()
         if value is not None
     )
     return f'<table class="facts">{rows}</table>'

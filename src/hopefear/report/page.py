@@ -20,7 +20,7 @@ from typing import Literal
 
 from hopefear import __version__
 from hopefear.report.arcs import ArcDiagram
-from hopefear.report.error_examples import Cases
+from hopefear.report.error_examples import ErrorExamples
 from hopefear.report.examples import view_html
 from hopefear.report.plot import Plot
 from hopefear.report.theme import DARK, LIGHT, escape, inline, paragraphs
@@ -325,7 +325,7 @@ class Page:
         below = f"<figcaption>{inline(caption)}</figcaption>" if caption else ""
         return self._put(f"<figure>{view_html(diagram, f'p{self._plots}')}{below}</figure>")
 
-    def cases(self, cases: Cases) -> Page:
+    def cases(self, cases: ErrorExamples) -> Page:
         """Add the errors of a model, which the script of the page filters."""
         self._plots += 1
         return self._put(cases.to_html(f"p{self._plots}"))

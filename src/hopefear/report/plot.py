@@ -210,8 +210,8 @@ def _categories(plot: Plot) -> list[str]:
 
 def _legend(plot: Plot, width: float) -> list[list[Entry]]:
     entries: dict[tuple[Any, ...], Entry] = {}
-    marks = [((s.label, s.kind, s.dashed), s.label, s) for s in plot.series]
-    for key, label, mark in marks + [((g.group,), g.group, g) for g in plot.groups]:
+    legend_entries = [((s.label, s.kind, s.dashed), s.label, s) for s in plot.series]
+    for key, label, mark in legend_entries + [((g.group,), g.group, g) for g in plot.groups]:
         if label and key not in entries:
             text = shorten(label, width - 40, SMALL)
             entries[key] = Entry(text, 32 + text_width(text, SMALL) + 16, mark)

@@ -44,7 +44,7 @@ class AROW(NamedTuple):
     def parameter_error(self):
         return "" if self.r > 0.0 else "r must be above zero"
 
-    def incompatible_with(self, loss, on):
+    def incompatible_with(self, loss, update_on):
         if loss.value(0.0) <= 0.0:
             return (
                 "steps are in proportion to the loss, which is zero at a tie, so weights "

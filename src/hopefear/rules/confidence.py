@@ -51,7 +51,7 @@ class ConfidenceWeighted(NamedTuple):
     def parameter_error(self):
         return "" if self.phi > 0.0 else "phi must be above zero"
 
-    def incompatible_with(self, loss, on):
+    def incompatible_with(self, loss, update_on):
         if any(loss.negative_derivative(z) not in (0.0, 1.0) for z in (-2.0, 0.0, 0.5, 2.0)):
             return (
                 "the rule solves for the margin itself and needs a loss of force one; use "

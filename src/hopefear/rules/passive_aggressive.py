@@ -50,7 +50,7 @@ class PassiveAggressive(NamedTuple):
             return f"variant must be 0, 1 or 2, not {self.variant}"
         return "" if self.C > 0.0 else "C must be above zero"
 
-    def incompatible_with(self, loss, on):
+    def incompatible_with(self, loss, update_on):
         if loss.value(0.0) <= 0.0:
             return (
                 "steps are in proportion to the loss, which is zero at a tie, so weights "

@@ -113,21 +113,25 @@ class Classes:
                 product -= self.overlap(gold, a) + self.overlap(gold, b)
                 products[k, m] = square * product
 
-    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+    def kl_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
         if cost is None:
             return surprise(self, x, theta, coef, mu), False  # to look costs little
-        return divergence(self, x, theta, cost, sharp, coef, mu), False
+        return divergence(self, x, theta, cost, inverse_temperature, coef, mu), False
 
-    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
+    def risk_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
         n, gold, risk = self.how_many(), x.data.labels[x.i], 0.0
         shares = theta[theta.size - n :]
-        share_out(self, theta, sharp, shares)
+        share_out(self, theta, inverse_temperature, shares)
         total = shares.sum()
         for c in range(n):
             risk += shares[c] / total * cost.label_cost(gold, c)
         set_to_zero(mu)
         for c in range(n):
-            self.weigh(c, coef * sharp * shares[c] / total * (risk - cost.label_cost(gold, c)), mu)
+            self.weigh(
+                c,
+                coef * inverse_temperature * shares[c] / total * (risk - cost.label_cost(gold, c)),
+                mu,
+            )
         return risk
 
 
@@ -159,17 +163,17 @@ def surprise(structure, x, theta, coef, mu):
 
 
 @helper
-def divergence(structure, x, theta, cost, sharp, coef, mu):
+def divergence(structure, x, theta, cost, inverse_temperature, coef, mu):
     """Sets ``mu`` to ``coef`` times (Q - P), Q by costs; returns the divergence of Q from P."""
     n, gold, goods, value = structure.how_many(), x.data.labels[x.i], 0.0, 0.0
     shares = theta[theta.size - n :]
     top = share_out(structure, theta, 1.0, shares)
     total, best = shares.sum(), structure.point(theta, top)
     for c in range(n):
-        goods += math.exp(-sharp * cost.label_cost(gold, c))
+        goods += math.exp(-inverse_temperature * cost.label_cost(gold, c))
     set_to_zero(mu)
     for c in range(n):
-        wanted = math.exp(-sharp * cost.label_cost(gold, c)) / goods
+        wanted = math.exp(-inverse_temperature * cost.label_cost(gold, c)) / goods
         if wanted > 0.0:
             logs = structure.point(theta, c) - best - math.log(total)
             value += wanted * (math.log(wanted) - logs)
@@ -188,14 +192,16 @@ def highest(points, gold):
 
 
 @helper
-def share_out(structure, theta, sharp, shares):
-    """Set ``shares`` to ``exp(sharp * (score - best score))``; returns the best class."""
+def share_out(structure, theta, inverse_temperature, shares):
+    """Sets ``shares`` to ``exp(inverse_temperature * (score - best))``; returns the best class."""
     top = 0
     for c in range(1, shares.size):
         if structure.point(theta, c) > structure.point(theta, top):
             top = c
     for c in range(shares.size):
-        shares[c] = math.exp(sharp * (structure.point(theta, c) - structure.point(theta, top)))
+        shares[c] = math.exp(
+            inverse_temperature * (structure.point(theta, c) - structure.point(theta, top))
+        )
     return top
 
 

@@ -138,20 +138,20 @@ class NBest(NamedTuple):
         mu.parts[y[1]] += coef
         mu.parts[y[0]] -= coef
 
-    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+    def kl_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
         # Several candidates may share the probability of gold, so that it says nothing of who wins.
         if cost is None:
             return surprise(self, x, theta, coef, mu), False
-        return divergence(self, x, theta, cost, sharp, coef, mu), False
+        return divergence(self, x, theta, cost, inverse_temperature, coef, mu), False
 
-    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
-        total, best = shares(x, theta, sharp), gold(self, x, theta)
+    def risk_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
+        total, best = shares(x, theta, inverse_temperature), gold(self, x, theta)
         risk = 0.0
         for c in range(size(x)):
             risk += theta.charged[c] / total * price(x, cost, best, c)
         for c in range(size(x)):
             share = theta.charged[c] / total
-            mu.parts[c] = coef * sharp * share * (risk - price(x, cost, best, c))
+            mu.parts[c] = coef * inverse_temperature * share * (risk - price(x, cost, best, c))
         return risk
 
     def scatter(self, x, mu, row):
@@ -206,14 +206,16 @@ def surprise(structure, x, theta, coef, mu):
 
 
 @helper
-def divergence(structure, x, theta, cost, sharp, coef, mu):
+def divergence(structure, x, theta, cost, inverse_temperature, coef, mu):
     """Sets ``mu`` to ``coef`` times (Q - P), Q by costs; returns the divergence of Q from P."""
     total, best = shares(x, theta, 1.0), gold(structure, x, theta)
     top = theta.points[highest(theta.points, size(x))]
     start, most, goods = x.data.starts[x.i], -math.inf, 0.0
     for c in range(size(x)):
         # What is fixed is no feature's to undo: costs only shift the wanted probabilities.
-        mu.parts[c] = np.float64(x.data.offsets[start + c]) - sharp * price(x, cost, best, c)
+        mu.parts[c] = np.float64(x.data.offsets[start + c]) - inverse_temperature * price(
+            x, cost, best, c
+        )
         most = max(most, mu.parts[c])
     for c in range(size(x)):
         mu.parts[c] = math.exp(mu.parts[c] - most)
@@ -299,12 +301,12 @@ def pick(structure, x, theta, best, outputs):
 
 
 @helper
-def shares(x, theta, sharp):
-    """Leave ``exp(sharp * (score - best score))`` in ``charged``; returns their sum."""
+def shares(x, theta, inverse_temperature):
+    """Leave ``exp(inverse_temperature * (score - best))`` in ``charged``; returns their sum."""
     points, n = theta.points, size(x)
     top, total = points[highest(points, n)], 0.0
     for c in range(n):
-        theta.charged[c] = math.exp(sharp * (points[c] - top))
+        theta.charged[c] = math.exp(inverse_temperature * (points[c] - top))
         total += theta.charged[c]
     return total
 

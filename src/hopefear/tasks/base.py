@@ -390,7 +390,7 @@ def train(
         temperature = task.fitted_temperature(structure, result.predictor, data, dev, n_jobs, again)
     about = {
         "learner": name,
-        "on": learner.on,
+        "update_on": learner.update_on,
         "parameters": parameters_by_part(learner),
         "epochs": epochs,
         "seed": seed,
@@ -429,7 +429,7 @@ def begin(
     trainer = OnlineTrainer(structure, parts)
     about = {
         "learner": name,
-        "on": parts.on,
+        "update_on": parts.update_on,
         "parameters": parameters_by_part(parts),
         # How much of it there will be, nobody knows.
         "data": {"source": "stream"}

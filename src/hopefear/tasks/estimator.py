@@ -19,7 +19,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hopefear.core.checks import sample_weights as sample_weights
 from hopefear.core.learner import Learner
 from hopefear.data.labels import class_name
 from hopefear.errors import HopefearError
@@ -27,14 +26,12 @@ from hopefear.recipes import NetworkRecipe
 from hopefear.storage import untrusted
 from hopefear.tasks import TASKS, named_object, recipe
 from hopefear.tasks.answers import Answers, Question
-from hopefear.tasks.base import Task, Trained, needs_temperature, train
+from hopefear.tasks.base import Task, Trained, needs_temperature
 from hopefear.tasks.prepare import Options, Prepared, Run, learn
-from hopefear.tasks.prepare import held_out as held_out
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.loop import Event, counts, epoch_line
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
-from hopefear.training.stopping import Stopping
 
 # Parameters that change no model, and those that models tell of themselves anyway.
 _UNTOLD = {"learner", "epochs", "random_state", "n_jobs", "callbacks", "verbose"}
@@ -262,9 +259,9 @@ class ModelEstimator(Estimator, Generic[M]):
                 continue
             if name in ("shuffle", "temperature", "names"):
                 name, value = f"no_{name}", not value
-            if isinstance(value, Mapping):
+            if name == "class_weight" and isinstance(value, Mapping):
                 value = {class_name(key): float(number) for key, number in value.items()}
-            plain = isinstance(value, str | int | float | dict)
+            plain = isinstance(value, str | int | float) or name == "class_weight"
             told[name.replace("_", "-")] = value if plain else str(value)
         return told
 
@@ -312,40 +309,6 @@ class ModelEstimator(Estimator, Generic[M]):
     def _answer(self, X: Any, question: Question) -> Answers:
         """Answers to Python objects."""
         raise NotImplementedError
-
-    def _train(self, task: Task, data: Any, dev: Any, stop_on: str, **options: Any) -> M:
-        """Train on all data as the parameters say, and keep how it went.
-
-        Parameters
-        ----------
-        task : Task
-            What is learned, with the options of the estimator.
-        data, dev
-            What to learn from, and held-out data, if there are any.
-        stop_on : str
-            Score of the held-out data that chooses the pass.
-        **options
-            More of what :func:`hopefear.tasks.base.train` takes.
-        """
-        stopping = None if dev is None else Stopping(stop_on, self.patience)
-        if self.epochs is not None:
-            options["epochs"] = self.epochs
-        params = self._learner_params()
-        trained = train(
-            task,
-            data,
-            self.learner,
-            params,
-            shuffle=self.shuffle,
-            dev=dev,
-            stopping=stopping,
-            on_event=self._listeners(stop_on),
-            n_jobs=self._jobs(),
-            shards=self.shards,
-            **options,
-        )
-        self._take(trained)
-        return trained.model
 
     def _learn(self, data: Any, trainer: Any) -> None:
         """Learn from some examples, in the order given, once."""

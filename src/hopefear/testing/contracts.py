@@ -1,4 +1,4 @@
-"""Contracts of structures, losses, rules, readouts and learners, as functions that raise.
+"""Contracts of structures, losses, rules, averaging and learners, as functions that raise.
 
 Each check compares a part with its definition on tiny data and raises ``AssertionError`` saying
 what differs. Run them interpreted (``NUMBA_DISABLE_JIT=1``): compiled, each takes many seconds.
@@ -54,8 +54,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "exponential": {"limit": 2.0},
     "sapo": {"n": 3},
     "nbest-mira": {"n": 3, "C": 0.3, "rounds": 5000},
-    "risk": {"sharp": 2.0},
-    "weighted-log": {"sharp": 2.0},
+    "risk": {"inverse_temperature": 2.0},
+    "weighted-log": {"inverse_temperature": 2.0},
     "sgd": {"rate": 0.5, "power": 0.5, "l1": 0.0217, "l2": 0.1},
     "passive-aggressive": {"C": 0.2},
     "adagrad": {"rate": 0.3, "l1": 0.0217},
@@ -79,13 +79,13 @@ class RegisteredPart(NamedTuple):
 
 
 def registered_parts(kind: str | None = None) -> list[RegisteredPart]:
-    """Everything in the tables of losses, rules and readouts, those added by users among them.
+    """Everything in the tables of losses, rules and averaging, those added by users among them.
 
     Losses with a cost come once for every cost.
 
     Examples
     --------
-    >>> [part.name for part in registered_parts("readout")]
+    >>> [part.name for part in registered_parts("averaging")]
     ['last', 'averaged', 'voted']
     >>> len(registered_parts("loss")) >= len(LOSSES)
     True
@@ -337,9 +337,9 @@ class _Probe:
             f"{self.name}: kl_and_gradient says that gold wins, and it does not",
         )
         if "risk" in self.offers:
-            for cost, sharp in zip(self.costs, (2.0, 0.4), strict=False):
-                given = (x, work.theta, cost, sharp, 1.0, work.mu)
-                fields = {"cost": cost, "sharp": sharp}
+            for cost, inverse_temperature in zip(self.costs, (2.0, 0.4), strict=False):
+                given = (x, work.theta, cost, inverse_temperature, 1.0, work.mu)
+                fields = {"cost": cost, "inverse_temperature": inverse_temperature}
                 compare("risk_and_gradient", structure.risk_and_gradient(*given), "risk", **fields)
                 value, _ = structure.kl_and_gradient(*given)
                 compare("kl_and_gradient by costs", value, "weighted-log", **fields)
@@ -503,7 +503,7 @@ def check_rule(
     rows = tiny_rows(structure)
     order = np.tile(np.arange(len(rows.weights)), 3)
     trainer = OnlineTrainer(structure, Learner(loss, rule, Averaged()), np.float64)
-    trainer.memory = trainer.learner.readout.init_memory(trainer.n, 7)  # settled now and then
+    trainer.memory = trainer.learner.averaging.init_memory(trainer.n, 7)  # settled now and then
     copies = np.array(list(_lines(trainer, rows, order)))
     name = describe(rule)
     _demand(bool(copies.any()), f"{name} moved nothing with the loss {describe(loss)}")
@@ -518,7 +518,7 @@ def check_rule(
 
 def _agreeable(rule: Any) -> Any:
     for loss in (Hinge(), Logistic(), Linear()):
-        if not rule.incompatible_with(loss, "every"):
+        if not rule.incompatible_with(loss, "all"):
             return loss
     raise AssertionError(f"{describe(rule)} objects to hinge, logistic and linear; give a loss")
 
@@ -602,7 +602,7 @@ def _compare(trainer: OnlineTrainer, rows: Any, oracle: Any, order: Any, copies:
     def force(i: int, w: np.ndarray) -> Any:
         return formula(learner.loss, World(examples[int(i)], w, float(rows.weights[i])))
 
-    trace = replay(oracle, learner.on, order, force)
+    trace = replay(oracle, learner.update_on, order, force)
     if not trace.exact:
         return False
     name, iterated = learner.signature(), type(learner.loss).__name__ == "NBestMIRA"
@@ -616,15 +616,15 @@ def _compare(trainer: OnlineTrainer, rows: Any, oracle: Any, order: Any, copies:
     return True
 
 
-def check_averaging(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
-    """Hold a readout to what it promises of the weights there were.
+def check_averaging(averaging: Any, kept: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
+    """Hold an averaging to what it promises of the weights there were.
 
     It changes nothing about learning; settling its books early, and saving and going on, change
     nothing about what it keeps.
 
     Parameters
     ----------
-    readout : Readout
+    averaging : Averaging
         With the parameters to try.
     kept : callable, optional
         From the weights after every example (one row each) to the weights it should predict with.
@@ -634,27 +634,27 @@ def check_averaging(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | Non
     >>> check_averaging(Last(), kept=lambda snapshots: snapshots[-1])
     """
     for rule in (RULES["sgd"](rate=0.5, power=0.5), RULES["rda"](rate=0.5, l1=0.0217)):
-        for on in ("every", "mistakes"):
-            _check_readout_of(Learner(Hinge(), rule, readout, on), kept)
+        for on in ("all", "mistakes"):
+            _check_readout_of(Learner(Hinge(), rule, averaging, on), kept)
 
 
 def _check_readout_of(learner: Learner, kept: Callable[[np.ndarray], np.ndarray] | None) -> None:
-    structure, readout = Multiclass(5, 3), learner.readout
-    rows, name = tiny_rows(structure), describe(readout)
+    structure, averaging = Multiclass(5, 3), learner.averaging
+    rows, name = tiny_rows(structure), describe(averaging)
     order = np.tile(np.arange(len(rows.weights)), 2)
     whole, short, first, second = (OnlineTrainer(structure, learner, np.float64) for _ in range(4))
     copies = np.array(list(_steps(whole, rows, order)))
-    plain = OnlineTrainer(structure, replace(learner, readout=Last()), np.float64)
+    plain = OnlineTrainer(structure, replace(learner, averaging=Last()), np.float64)
     plain.learn(rows, order)
     _agree(copies[-1], _weights(plain), f"{name} changes what is learned", 0.0)
     if kept is not None:
         found = getattr(whole.predictor(), "weights", None)
         _demand(found is not None, f"{name} predicts without weights of its own")
         _agree(found, kept(copies), f"{name}: weights of the predictor", 1e-6)
-    if (average := readout.average(whole.memory, whole)) is not None:
+    if (average := averaging.average(whole.memory, whole)) is not None:
         _demand(average.dtype == np.float64, f"{name}: the average must be float64")
-    if not readout.needs_history:
-        short.memory = readout.init_memory(short.n, 3)
+    if not averaging.needs_history:
+        short.memory = averaging.init_memory(short.n, 3)
     short.learn(rows, order)
     _same(short.predictor(), whole.predictor(), f"{name}: books settled early")
     first.learn(rows, order[:9])
@@ -675,7 +675,7 @@ def _same(one: Any, other: Any, what: str) -> None:
 
 
 def check_learner(
-    loss: Any, rule: Any, readout: Any, structure: Any, rows: Any = None, on: str = "every"
+    loss: Any, rule: Any, averaging: Any, structure: Any, rows: Any = None, on: str = "all"
 ) -> str:
     """Train a learner and its dense oracle side by side.
 
@@ -697,15 +697,15 @@ def check_learner(
     rows = tiny_rows(structure) if rows is None else rows
     order = np.tile(np.arange(len(rows.weights)), 2)
     try:
-        learner = Learner(loss, rule, readout, on)
+        learner = Learner(loss, rule, averaging, on)
         trainer = OnlineTrainer(structure, learner, np.float64)
     except CombinationError as error:
         return str(error)
     copies = np.array(list(_steps(trainer, rows, order)))
     name = learner.signature()
     _demand(bool(np.isfinite(copies).all()), f"{name}: weights that are not finite")
-    average = readout.average(trainer.memory, trainer)
-    if isinstance(readout, Averaged):
+    average = averaging.average(trainer.memory, trainer)
+    if isinstance(averaging, Averaged):
         _agree(average, copies.mean(axis=0), f"{name}: average of the weights there were")
     oracle = dense_rule(rule, trainer.n)
     if oracle is None:

@@ -211,7 +211,7 @@ def replay(
     for i in order:
         pull = force(i, rule.w)
         mistakes, total = mistakes + pull.mistaken, total + pull.value
-        if on == "every" or (pull.mistaken and pull.forced):
+        if on == "all" or (pull.mistaken and pull.forced):
             exact = exact and not (rule.solves_for_margin and math.isnan(pull.margin))
             rule.tick(pull.g if pull.forced else 0 * pull.g, pull.value, pull.margin)
             updates += pull.forced

@@ -514,19 +514,19 @@ def hope_fear(loss: Any, world: World) -> Force:
 
 @_formula("Risk")
 def risk(loss: Any, world: World) -> Force:
-    """``sum P cost`` with ``P = softmax(sharp * score)``."""
-    P, costs = softmax(loss.sharp * world.scores), world.costs(loss.cost)
-    # d P_j = sharp P_j (phi_j - mean)
-    slope = loss.sharp * ((P * costs) @ (world.F - P @ world.F))
+    """``sum P cost`` with ``P = softmax(inverse_temperature * score)``."""
+    P, costs = softmax(loss.inverse_temperature * world.scores), world.costs(loss.cost)
+    # d P_j = inverse_temperature P_j (phi_j - mean)
+    slope = loss.inverse_temperature * ((P * costs) @ (world.F - P @ world.F))
     a = world.importance
     return Force(a * (P @ costs), _mistaken(world), a > 0, np.nan, -a * slope)
 
 
 @_formula("WeightedLog")
 def weighted_log(loss: Any, world: World) -> Force:
-    """``sum Q log(Q / P)`` with ``Q = softmax(fixed score - sharp * cost)``."""
+    """``sum Q log(Q / P)`` with ``Q = softmax(fixed score - inverse_temperature * cost)``."""
     P = softmax(world.scores)
-    Q = softmax(world.outputs.fixed - loss.sharp * world.costs(loss.cost))
+    Q = softmax(world.outputs.fixed - loss.inverse_temperature * world.costs(loss.cost))
     value = np.sum(Q * (np.log(np.maximum(Q, 1e-300)) - np.log(P)))
     a = world.importance
     return Force(a * value, _mistaken(world), a > 0, np.nan, a * (Q - P) @ world.F)

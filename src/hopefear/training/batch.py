@@ -41,7 +41,7 @@ class BatchLearner:
     observed: bool | None = None
 
     batch = True
-    on = "batch"
+    update_on = "batch"
     # An iteration is a small step, and scores waver on the way.
     patience = 20
 
@@ -60,7 +60,7 @@ class BatchLearner:
         parts = {
             "loss": describe(self.loss, defaults=self.observed is None),
             "rule": f"{self.method()}({shown})",
-            "readout": "last",
+            "averaging": "last",
             **more,
             "v": __version__,
         }
@@ -99,7 +99,7 @@ class Batch(BatchLearner):
     --------
     >>> Batch(l1=0.5, observed=True).signature()
     'loss:log|rule:owl-qn(l1=0.5,l2=1,max_iter=300,memory=6,tolerance=1e-05,period=10,\
-observed=true)|readout:last|v:0.1.0'
+observed=true)|averaging:last|v:0.1.0'
     """
 
     l1: float = 0.0

@@ -62,7 +62,7 @@ class CuttingPlane(MarginLearner):
     --------
     >>> CuttingPlane(slack="n", gap=0.001).signature()
     'loss:structured-hinge(cost=hamming)|rule:cutting-plane(l2=1,max_iter=300,gap=0.001,\
-slack=n)|readout:last|v:0.1.0'
+slack=n)|averaging:last|v:0.1.0'
     """
 
     slack: str = "one"

@@ -54,7 +54,7 @@ class FrankWolfe(MarginLearner):
     --------
     >>> FrankWolfe(l2=0.5).signature()
     'loss:structured-hinge(cost=hamming)|rule:block-frank-wolfe(l2=0.5,max_iter=300,gap=0.05,\
-average=false)|readout:last|v:0.1.0'
+average=false)|averaging:last|v:0.1.0'
     """
 
     average: bool = False

@@ -1,6 +1,6 @@
 """Online training: the epoch kernel, and the trainer that keeps all a learner remembers.
 
-The kernels are generic in structure, loss, rule and readout: adding a learner never edits them.
+The kernels are generic in structure, loss, rule and averaging: adding a learner never edits them.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Mover(NamedTuple):
 
     rule: Any
     state: Any
-    readout: Any
+    averaging: Any
     memory: Any
-    totals: tuple[Any, ...]  # of readout.close
+    totals: tuple[Any, ...]  # of averaging.close
     a: float
     b: float
 
@@ -63,17 +63,19 @@ class Mover(NamedTuple):
 
     def prefetch(self, j):
         self.rule.weight_view(self.state).prefetch(j)
-        self.readout.prefetch_memory(self.memory, j)
+        self.averaging.prefetch_memory(self.memory, j)
 
     def add_entry(self, j, g):
         m0, r0, f0 = self.rule.lazy_weight(self.state, j)
         self.rule.update(self.state, j, g, self.a, self.b)
         m1, r1, f1 = self.rule.lazy_weight(self.state, j)
-        self.readout.on_update(self.memory, self.totals, j, g, m0, r0, f0, m1, r1, f1)
+        self.averaging.on_update(self.memory, self.totals, j, g, m0, r0, f0, m1, r1, f1)
 
 
 @kernel(refcount=False)
-def learn(structure, loss, rule, readout, state, memory, data, order, work, tally, outcome, always):
+def learn(
+    structure, loss, rule, averaging, state, memory, data, order, work, tally, outcome, always
+):
     """Learn from ``order`` until it ends or the books must be settled; returns how far it came.
 
     ``always``: the clock ticks on every example, and every example with a force moves the weights;
@@ -97,7 +99,7 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
         counts[MISTAKES] += mistaken
         outcome[n] = MISTAKEN if mistaken else 0
         if always or (mistaken and forced):
-            totals = readout.end_tick(memory, state.clock)
+            totals = averaging.end_tick(memory, state.clock)
             if forced:
                 a, b = rule.step_size(
                     structure,
@@ -108,25 +110,25 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
                     work.gold_margin[0],
                     float(data.weights[order[n]]),
                 )
-                row = Mover(rule, state, readout, memory, totals, a, b)
+                row = Mover(rule, state, averaging, memory, totals, a, b)
                 structure.scatter(x, work.mu, row)
                 counts[UPDATES] += 1
                 outcome[n] |= UPDATED
             counts[TICKS] += 1
             rule.tick(state, counts[TICKS])
-        readout.count_example(memory)
-        if readout.window_full(memory) or rule.needs_rescaling(state):
+        averaging.count_example(memory)
+        if averaging.window_full(memory) or rule.needs_rescaling(state):
             return n + 1
     return order.size
 
 
 @kernel(refcount=False)
-def settle(rule, readout, state, memory, n):
+def settle(rule, averaging, state, memory, n):
     """Credit every coordinate with the closed ticks; rebase lines when the clock is worn."""
     worn = rule.needs_rescaling(state)
     for j in range(n):
         m, r, f = rule.lazy_weight(state, j)
-        readout.flush(memory, j, m, r, f)
+        averaging.flush(memory, j, m, r, f)
         if worn:
             rule.rescale(state, j)
     if worn:
@@ -188,7 +190,7 @@ class OnlineTrainer(Trainer):
     structure : Structure
         What outputs look like.
     learner : Learner
-        Loss, rule, readout.
+        Loss, rule, averaging.
     dtype : numpy dtype
         Of the weights that are read in dot products: float32 (fast) or float64 (for checking).
 
@@ -200,7 +202,7 @@ class OnlineTrainer(Trainer):
     >>> from hopefear.rules.rda import RDA
     >>> from hopefear.structures.classes import Binary
     >>> data = sparse_linear(200, 50, per_row=(5, 10), true_weights=10, seed=1).dataset()
-    >>> learner = Learner(Hinge(), RDA(l1=1e-3), Averaged(), on="mistakes")
+    >>> learner = Learner(Hinge(), RDA(l1=1e-3), Averaged(), update_on="mistakes")
     >>> trainer = OnlineTrainer(Binary(50), learner)
     >>> trainer.learn(data.rows, np.arange(200))
     >>> trainer.examples, trainer.mistakes == trainer.updates
@@ -212,7 +214,7 @@ class OnlineTrainer(Trainer):
         self.structure, self.learner = structure, learner
         self.n = n_weights(structure)
         self.state = new_state(learner.rule, self.n, dtype)
-        self.memory = learner.readout.init_memory(self.n, max(_WINDOW, self.n // 64))
+        self.memory = learner.averaging.init_memory(self.n, max(_WINDOW, self.n // 64))
         self.restarts = 0  # of the rule's clock
         self.tally = Tally(np.zeros(5, np.int64), np.zeros(1))
         self._dtype = dtype
@@ -228,10 +230,10 @@ class OnlineTrainer(Trainer):
             self._work = self.structure.workspace(data, learner.loss, self._dtype)
             self._prepared_for = data
         assert self._work is not None
-        done, step = 0, _ROOM if learner.readout.needs_history else order.size
+        done, step = 0, _ROOM if learner.averaging.needs_history else order.size
         while done < order.size:
             part = order[done : done + step]
-            self.memory = learner.readout.reserve(
+            self.memory = learner.averaging.reserve(
                 self.memory, part.size, part.size * self._work.max_nnz
             )
             done += self.learn_some(data, part, outcome[done:])
@@ -241,7 +243,9 @@ class OnlineTrainer(Trainer):
                     f"scores overflowed after {self.examples:,} examples with "
                     f"{learner.signature()}; use a smaller rate, or scale the feature values"
                 )
-            if learner.readout.window_full(self.memory) or learner.rule.needs_rescaling(self.state):
+            if learner.averaging.window_full(self.memory) or learner.rule.needs_rescaling(
+                self.state
+            ):
                 self.settle()
 
     def learn_some(self, data: Any, order: np.ndarray, outcome: np.ndarray) -> int:
@@ -254,7 +258,7 @@ class OnlineTrainer(Trainer):
             self.structure,
             learner.loss,
             learner.rule,
-            learner.readout,
+            learner.averaging,
             self.state,
             self.memory,
             data,
@@ -262,23 +266,23 @@ class OnlineTrainer(Trainer):
             self._work,
             self.tally,
             outcome,
-            learner.on == "every",
+            learner.update_on == "all",
         )
 
     def settle(self) -> None:
         """Bring the books up to date and empty them."""
-        if self.learner.readout.needs_history and self.learner.rule.needs_rescaling(self.state):
+        if self.learner.averaging.needs_history and self.learner.rule.needs_rescaling(self.state):
             raise HopefearError(
                 f"{describe(self.learner.rule)} forgets so fast that past predictors "
-                f"cannot be replayed; use a smaller l2 or rate, or readout=averaged"
+                f"cannot be replayed; use a smaller l2 or rate, or averaging=averaged"
             )
         self.restarts += bool(self.learner.rule.needs_rescaling(self.state))
-        settle(self.learner.rule, self.learner.readout, self.state, self.memory, self.n)
-        self.learner.readout.reset_window(self.memory)
+        settle(self.learner.rule, self.learner.averaging, self.state, self.memory, self.n)
+        self.learner.averaging.reset_window(self.memory)
 
     def reopen(self) -> None:
         """Begins sums of weights with the weights there are, however these came about."""
-        for account in self.learner.readout.accumulators(self.memory) or ():
+        for account in self.learner.averaging.accumulators(self.memory) or ():
             start_afresh(account)
             account.open[:] = self.weights() != 0.0
 
@@ -301,12 +305,12 @@ class OnlineTrainer(Trainer):
         return out
 
     def average(self) -> np.ndarray:
-        """Mean of the weights after each example (float64), where the readout keeps it."""
-        mean = self.learner.readout.average(self.memory, self)
+        """Mean of the weights after each example (float64), where the averaging keeps it."""
+        mean = self.learner.averaging.average(self.memory, self)
         if mean is None:
             raise CombinationError(
-                f"the readout {describe(self.learner.readout, defaults=False)} keeps no average; "
-                "use the readout averaged"
+                f"{describe(self.learner.averaging, defaults=False)} keeps no average; use "
+                "averaging=averaged"
             )
         return mean
 
@@ -319,8 +323,8 @@ class OnlineTrainer(Trainer):
         return VotedPredictor.from_votes(votes, self.state.clock)
 
     def predictor(self) -> Predictor:
-        """What the readout makes of all the weights there were."""
-        return self.learner.readout.predictor(self.memory, self)
+        """What the averaging makes of all the weights there were."""
+        return self.learner.averaging.predictor(self.memory, self)
 
     def forget(self) -> None:
         self.memory = self._work = self._prepared_for = None
@@ -357,7 +361,7 @@ class OnlineTrainer(Trainer):
             f"{part}.{name}": array
             for part, value in (
                 ("state", self.state),
-                ("memory", self.learner.readout.shrink_to_fit(self.memory)),
+                ("memory", self.learner.averaging.shrink_to_fit(self.memory)),
                 ("tally", self.tally),
             )
             for name, array in _flatten(value)
@@ -368,7 +372,7 @@ class OnlineTrainer(Trainer):
         fresh, self.memory = self.memory, _rebuild(self.memory, arrays, "memory", grown=True)
         self.tally = _rebuild(self.tally, arrays, "tally")
         counted = self.tally.counts.min() >= 0 and math.isfinite(self.loss)
-        if not counted or not self.learner.readout.is_valid(self.memory, fresh, self.n):
+        if not counted or not self.learner.averaging.is_valid(self.memory, fresh, self.n):
             raise ModelError(f"its numbers contradict {self.learner.signature()}")
 
 
@@ -395,9 +399,9 @@ def new_state(rule: Any, n: int, dtype: Any) -> Any:
 
 def _check_together(structure: Any, learner: Learner) -> None:
     """Refuse a learner that this structure cannot serve."""
-    loss, readout = learner.loss, learner.readout
-    if reason := readout.incompatible_with(loss, structure):
-        kept = type(getattr(readout, "readout", readout)).__name__
+    loss, averaging = learner.loss, learner.averaging
+    if reason := averaging.incompatible_with(loss, structure):
+        kept = type(getattr(averaging, "averaging", averaging)).__name__
         raise CombinationError(f"{type(loss).__name__} and {kept}: {reason}")
     check_served(structure, loss)
 

@@ -124,7 +124,8 @@ class VotedPredictor:
 
     linear: ClassVar[bool] = False
     no_weights: ClassVar[str] = (
-        "a voted model has no single weight for a feature; train with readout=averaged to inspect "
+        "a voted model has no single weight for a feature; train with averaging=averaged to "
+        "inspect "
         "weights"
     )
 

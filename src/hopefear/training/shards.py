@@ -122,11 +122,11 @@ class Shards:
                 f"{learner.signature()} looks at all examples before it moves, and shards are for "
                 "online learners; leave the shards out, or use perceptron, mira or vrda"
             )
-        rule, readout = learner.rule, learner.readout
-        if readout.accumulators(readout.init_memory(1, 1)) is None:
+        rule, averaging = learner.rule, learner.averaging
+        if averaging.accumulators(averaging.init_memory(1, 1)) is None:
             raise CombinationError(
-                f"the readout {part_name(type(readout))} keeps the weights of a single path, and "
-                "shards take several at once; use readout=averaged or readout=last"
+                f"averaging={part_name(type(averaging))} keeps the weights of a single path, and "
+                "shards take several at once; use averaging=averaged or averaging=last"
             )
         state = rule.init(1, np.float32)
         if rule.to_sums(state, state.clock) is None:
@@ -268,7 +268,7 @@ class ShardTrainer:
         """Brings sums of weights up to date; returns the number of examples they are over."""
         online, accounts = self.online, self._accumulators()
         if accounts and not self._ended:  # else asked again, where what it said was lost
-            online.learner.readout.end_tick(online.memory, online.state.clock)
+            online.learner.averaging.end_tick(online.memory, online.state.clock)
             online.settle()
         self._ended = True
         return sum(float(account.lived[1]) for account in accounts)
@@ -301,7 +301,7 @@ class ShardTrainer:
         return rows
 
     def _accumulators(self) -> Sequence[Any]:
-        return self.online.learner.readout.accumulators(self.online.memory)
+        return self.online.learner.averaging.accumulators(self.online.memory)
 
 
 def n_sums(rule: Any, state: Any, clock: np.ndarray) -> int:
@@ -590,7 +590,7 @@ class ShardedTrainer(Trainer):
             account.total[dropped] = 0.0
 
     def _accumulators(self) -> Sequence[Any]:
-        return self._common.learner.readout.accumulators(self._common.memory)
+        return self._common.learner.averaging.accumulators(self._common.memory)
 
     def predictor(self) -> Any:
         return self._common.predictor()

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.metrics.lists import ListMetric
-from hopefear.report.error_examples import Case, Judgement
+from hopefear.report.error_examples import ErrorExample, Judgement
 from hopefear.report.examples import ChangedText, Rival
 from hopefear.tasks.base import Explanation, explanation
 from hopefear.translation.scoring import best, scores
@@ -65,10 +65,10 @@ def judgements(
     }
 
     def judgement(name: str, rival_name: str) -> Judgement:
-        def cases(order: np.ndarray) -> list[Case]:
-            return [one(i) for i in order.tolist()]
+        def cases(order: np.ndarray) -> list[ErrorExample]:
+            return [example(i) for i in order.tolist()]
 
-        def one(i: int) -> Case:
+        def example(i: int) -> ErrorExample:
             choice, rival = int(choices[name][i]), int(choices[rival_name][i])
             first, after = lists.starts[i : i + 2].tolist()
             ranked = first + np.argsort(-points[name][first:after], kind="stable")[:_RIVALS]
@@ -82,7 +82,7 @@ def judgements(
             ]
             number = int(lists.ids[i])
             example_texts = {key: lines[number] for key, lines in (texts or {}).items()}
-            return Case(
+            return ErrorExample(
                 {
                     "sentence": number + 1,
                     "cost": round(float(costs[choice]), 4),

@@ -292,7 +292,7 @@ class Tuner(Estimator):
         shape = Weights(lists.layout, np.zeros(len(lists.names)))
         return judged_lists(nbest, refs, self.metric, source, shape)
 
-    def _listeners(self) -> list[Listener]:
+    def _listeners(self, score: str | None = None) -> list[Listener]:
         return [*(self.callbacks or ()), *([say] if self.verbose else [])]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reader import read_moses
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu
 

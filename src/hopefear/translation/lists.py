@@ -15,7 +15,7 @@ from hopefear.data.lists.candidates import CandidateLists, Layout, concatenated,
 from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import FeatureNames
 from hopefear.data.lists.objects import TRANSLATION, ListBuilder, densified
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reader import read_moses
 from hopefear.data.moses.word_hashes import check_parallel, parallel_sentences, read_sentences
 from hopefear.data.sources import Source
 from hopefear.errors import HopefearError
@@ -70,7 +70,7 @@ def read(
         The dense features of lists as JSON, as in :func:`lists_in_memory`; lists of Moses tell
         which they are.
     more
-        As in :func:`hopefear.data.moses.reading.read_moses`.
+        As in :func:`hopefear.data.moses.reader.read_moses`.
     """
     check_groups(derive)
     paths = [*map(Source, [nbest] if isinstance(nbest, PATH) else nbest)]

@@ -44,7 +44,7 @@ RULES = ("vrda", "sgd", "tg")
 KEPT = ("average", "support", "last")
 NAME = "DPTM0"
 # Steps of the losses other than the risk, whose directions are short; best on development lists
-# of the experiment with sharp = 1.
+# of the experiment with inverse_temperature = 1.
 _RATES = {"vrda": 0.03, "sgd": 0.001, "tg": 0.001}
 
 
@@ -52,11 +52,11 @@ def phrase_data(
     lists: CandidateLists,
     baseline: Weights | None = None,
     *,
-    sharp: float = 1.0,
+    inverse_temperature: float = 1.0,
     min_count: int = 1,
     metric: str | ListMetric = "bleu",
 ) -> ListDataset:
-    """Lists in their phrase pairs, ``sharp`` times the baseline's score fixed.
+    """Lists in their phrase pairs, ``inverse_temperature`` times the baseline's score fixed.
 
     Parameters
     ----------
@@ -64,14 +64,16 @@ def phrase_data(
         Candidates with phrase pairs and counts of the metric.
     baseline : Weights, optional
         Gives the score b; without them it is the decoder's own.
-    sharp, min_count, metric
+    inverse_temperature, min_count, metric
         As in `train_phrase_model`.
     """
     judge = judge_of(lists, metric)
     _pairs(lists)
-    if not 0.0 < sharp < math.inf:
-        raise HopefearError(f"sharp is a number above 0, not {sharp:g}")
-    return learned(lists, judge, ("phrases",), min_count, _offsets(lists, baseline, sharp))
+    if not 0.0 < inverse_temperature < math.inf:
+        raise HopefearError(f"inverse_temperature is a number above 0, not {inverse_temperature:g}")
+    return learned(
+        lists, judge, ("phrases",), min_count, _offsets(lists, baseline, inverse_temperature)
+    )
 
 
 def phrase_learner(
@@ -102,7 +104,7 @@ def phrase_learner(
         "sgd": lambda: SGD(rate=step, l1=l1),
         "tg": lambda: TruncatedGradient(step, l1, every, power=power),
     }[rule]()
-    return Learner(LOSSES[loss](), step_rule, Averaged(), "mistakes" if rule == "vrda" else "every")
+    return Learner(LOSSES[loss](), step_rule, Averaged(), "mistakes" if rule == "vrda" else "all")
 
 
 def kept_weights(trainer: OnlineTrainer, kept: str) -> np.ndarray:
@@ -131,7 +133,7 @@ def train_phrase_model(
     rate: float | None = None,
     l1: float = 0.0,
     epochs: int = 5,
-    sharp: float = 1.0,
+    inverse_temperature: float = 1.0,
     min_count: int = 1,
     kept: str = "average",
     dev: CandidateLists | None = None,
@@ -141,7 +143,7 @@ def train_phrase_model(
 ) -> Weights:
     """Learn a weight for every phrase pair, beside a baseline.
 
-    ``P(y) = softmax(sharp * (w . phi(y) + b(y)))``, phi_i is 1 where y is made with pair i
+    ``P(y) = softmax(inverse_temperature * (w . phi(y) + b(y)))``, phi_i is 1 where y has pair i
 
     Parameters
     ----------
@@ -160,7 +162,7 @@ def train_phrase_model(
         Larger gives fewer weights; for ``tg`` it is the gravity.
     epochs : int
         Passes over the lists.
-    sharp : float
+    inverse_temperature : float
         Scale of all scores before they become probabilities or margins; 1 in the paper. Decoders'
         weights sum to about 1, so that their scores hardly tell candidates apart; larger trusts
         the baseline more.
@@ -189,12 +191,14 @@ def train_phrase_model(
         raise HopefearError(f"kept is one of {', '.join(KEPT)}, not {kept!r}")
     check_at_least("epochs", epochs, 1)
     check_seeds([seed])
-    data = phrase_data(train, baseline, sharp=sharp, min_count=min_count, metric=judge)
+    data = phrase_data(
+        train, baseline, inverse_temperature=inverse_temperature, min_count=min_count, metric=judge
+    )
     dev_data = None
     if dev is not None:
         judge_of(dev, judge)
         _pairs(dev)
-        dev_data = data.features.encode(dev, judge, _offsets(dev, baseline, sharp))
+        dev_data = data.features.encode(dev, judge, _offsets(dev, baseline, inverse_temperature))
     problem = TuningProblem(data, judge, np.zeros(data.features.size), dev_data)
     check_problem(problem)
     learner = phrase_learner(loss, rule, rate=rate, l1=l1)
@@ -205,7 +209,11 @@ def train_phrase_model(
     metadata = {
         "learner": f"phrase model ({rule}, {loss})",
         "signature": learner.signature(
-            **options, sharp=f"{sharp:g}", kept=kept, epochs=tuned.best_epoch, seed=seed
+            **options,
+            inverse_temperature=f"{inverse_temperature:g}",
+            kept=kept,
+            epochs=tuned.best_epoch,
+            seed=seed,
         ),
         "metric": judge.signature_for(train.n_references),
         "data": {
@@ -217,7 +225,7 @@ def train_phrase_model(
         },
     }
     # In the baseline's unit again, so that 1 is the weight that the model was learned with.
-    return Weights.of(data.features, tuned.weights / sharp, metadata)
+    return Weights.of(data.features, tuned.weights / inverse_temperature, metadata)
 
 
 def add_phrase_model(
@@ -281,6 +289,8 @@ def _pairs(lists: CandidateLists) -> Any:
     return lists.phrases
 
 
-def _offsets(lists: CandidateLists, baseline: Weights | None, sharp: float) -> np.ndarray:
+def _offsets(
+    lists: CandidateLists, baseline: Weights | None, inverse_temperature: float
+) -> np.ndarray:
     points = lists.scores if baseline is None else scores(lists, baseline)
-    return sharp * fixed_scores(np.asarray(points, np.float64), lists.starts)
+    return inverse_temperature * fixed_scores(np.asarray(points, np.float64), lists.starts)

@@ -148,9 +148,9 @@ class ProRecipe(WholeListsRecipe):
 
 def online(name: str, summary: str, parts: str, **defaults: Any) -> TuneRecipe:
     """Makes a recipe from ``parts``: loss, rule, averaging, and which examples trigger updates."""
-    loss, rule, readout, on = parts.split()
+    loss, rule, averaging, on = parts.split()
     passes = {key: defaults.pop(key) for key in list(defaults) if key in _PASSES}
-    return TuneRecipe(name, summary, (loss, rule, readout, on), TUNING, defaults, passes=passes)
+    return TuneRecipe(name, summary, (loss, rule, averaging, on), TUNING, defaults, passes=passes)
 
 
 _MARGINS: tuple[Any, ...] = tuple(
@@ -173,7 +173,7 @@ TUNE_RECIPES: dict[str, Any] = {
         online(
             "mira",
             "MIRA between hope and fear, BLEU in a pseudo-corpus (Chiang, 2012)",
-            "hope-fear passive-aggressive averaged every",
+            "hope-fear passive-aggressive averaged all",
             C=1e-4,
             cost="regret",
             background="hope",
@@ -183,7 +183,7 @@ TUNE_RECIPES: dict[str, Any] = {
         online(
             "kbmira",
             "batch MIRA over lists of candidates (Cherry and Foster, 2012)",
-            "hope-fear passive-aggressive averaged every",
+            "hope-fear passive-aggressive averaged all",
             C=0.001,
             cost="regret",
             price=3.0,
@@ -193,7 +193,7 @@ TUNE_RECIPES: dict[str, Any] = {
         online(
             "nbest-mira",
             "MIRA against the n best at once (McDonald et al., 2005)",
-            "nbest-mira sgd averaged every",
+            "nbest-mira sgd averaged all",
             C=1e-4,
             cost="regret",
             price=10.0,
@@ -207,7 +207,7 @@ TUNE_RECIPES: dict[str, Any] = {
         online(
             "ssvm",
             "structured SVM by stochastic subgradient (Cherry and Foster, 2012)",
-            "structured-hinge sgd averaged every",
+            "structured-hinge sgd averaged all",
             decay=0.9,
             cost="regret",
             price=10.0,
@@ -217,7 +217,7 @@ TUNE_RECIPES: dict[str, Any] = {
         online(
             "rampion",
             "ramp loss, from fear to hope (Gimpel and Smith, 2012)",
-            "ramp sgd averaged every",
+            "ramp sgd averaged all",
             decay=0.9,
             cost="regret",
             price=10.0,
@@ -227,24 +227,24 @@ TUNE_RECIPES: dict[str, Any] = {
         online(
             "sapo",
             "probabilities over the n best (Sun et al.)",
-            "sapo sgd averaged every",
+            "sapo sgd averaged all",
             decay=0.9,
             rate=Auto(0.06),
         ),
         online(
             "maxent",
             "log loss, every candidate wanted by its cost, by AdaGrad",
-            "weighted-log adagrad averaged every",
+            "weighted-log adagrad averaged all",
             price=10.0,
-            sharp=3.0,
+            inverse_temperature=3.0,
             rate=Auto(0.003, "reach"),
         ),
         online(
             "adagrad-risk",
             "expected cost of sentences under the model, by AdaGrad (He and Deng, 2012)",
-            "risk adagrad averaged every",
+            "risk adagrad averaged all",
             price=10.0,
-            sharp=6.0,
+            inverse_temperature=6.0,
             rate=0.083,
             eps=6.0,
             background="prediction",
@@ -261,7 +261,7 @@ TUNE_RECIPES: dict[str, Any] = {
         online(
             "tg",
             "truncated gradient on the expected cost (Langford et al., 2009)",
-            "risk truncated-gradient averaged every",
+            "risk truncated-gradient averaged all",
             price=10.0,
             gravity=1e-5,
             rate=Auto(2.0),
@@ -269,14 +269,14 @@ TUNE_RECIPES: dict[str, Any] = {
         online(
             "sgd",
             "stochastic gradient descent on the log loss",
-            "log sgd averaged every",
+            "log sgd averaged all",
             decay=0.9,
             rate=Auto(2.0),
         ),
         online(
             "adagrad",
             "AdaGrad on the margin between hope and fear (Green et al., 2013)",
-            "hope-fear adagrad averaged every",
+            "hope-fear adagrad averaged all",
             price=10.0,
             **LONG_CORPUS,
             rate=Auto(0.3, "reach"),
@@ -284,7 +284,7 @@ TUNE_RECIPES: dict[str, Any] = {
         online(
             "arow",
             "adaptive regularisation of weights between hope and fear (Chiang, 2012)",
-            "hope-fear arow averaged every",
+            "hope-fear arow averaged all",
             price=10.0,
             r=1000.0,
             **LONG_CORPUS,
@@ -292,13 +292,13 @@ TUNE_RECIPES: dict[str, Any] = {
         online(
             "cw",
             "confidence-weighted, variance form (Dredze et al., 2008)",
-            "linear confidence-weighted averaged every",
+            "linear confidence-weighted averaged all",
             phi=0.001,
         ),
         online(
             "pa",
             "passive-aggressive toward the oracle (Crammer et al., 2006)",
-            "hinge passive-aggressive averaged every",
+            "hinge passive-aggressive averaged all",
             C=0.001,
         ),
         WholeListsRecipe("mert", "exact line searches on the metric itself (Och, 2003)", Mert),

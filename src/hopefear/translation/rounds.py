@@ -22,7 +22,7 @@ import numpy as np
 
 from hopefear.core.interrupts import interruptible
 from hopefear.data.lists.candidates import CandidateLists, Layout
-from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.reader import read_moses
 from hopefear.data.moses.word_hashes import HashedText, parallel_sentences
 from hopefear.data.sources import open_bytes
 from hopefear.errors import HopefearError, NewerFormatError
@@ -113,7 +113,7 @@ def iterate(
     metric : str or ListMetric
         Scores the decoder's first choices, see :func:`hopefear.translation.lists.read`.
     dense, sparse : collection of str
-        As for :func:`hopefear.data.moses.reading.read_moses`.
+        As for :func:`hopefear.data.moses.reader.read_moses`.
     about : mapping, optional
         Further fields of the folder's ``run.json``.
     resume : bool

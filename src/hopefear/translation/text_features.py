@@ -35,19 +35,20 @@ CONSENSUS = "Consensus0"
 ORDERS = 4  # as in BLEU
 
 
-def with_consensus(lists: CandidateLists, sharp: float = 3.0) -> CandidateLists:
+def with_consensus(lists: CandidateLists, inverse_temperature: float = 3.0) -> CandidateLists:
     """The lists with one dense feature of four numbers more, ``Consensus0``.
 
     ``Σ_g p(g)`` over the different n-grams g of a candidate, for n = 1..4, where ``p(g)`` is the
-    probability of the candidates that have g, and candidates have ``softmax(sharp · decoder
-    score)`` within their list. Words are told apart by 64-bit hashes.
+    probability of the candidates that have g, and candidates have
+    ``softmax(inverse_temperature · decoder score)`` within their list. Words are told apart by
+    64-bit hashes.
 
     Parameters
     ----------
     lists : CandidateLists
         With texts, and with scores of one decoder: scores of runs under different weights do not
         compare.
-    sharp : float
+    inverse_temperature : float
         Factor on the scores. Larger listens to the decoder's first choices only, 0 to all alike.
 
     Examples
@@ -58,8 +59,10 @@ def with_consensus(lists: CandidateLists, sharp: float = 3.0) -> CandidateLists:
     >>> result.layout, result.dense[0].tolist()
     ((('LM0', 1), ('Consensus0', 4)), [-1.0, 1.5, 0.5, 0.0, 0.0])
     """
-    if not (math.isfinite(sharp) and sharp >= 0.0):
-        raise HopefearError(f"sharp is a factor on scores, 0 or more, not {sharp}")
+    if not (math.isfinite(inverse_temperature) and inverse_temperature >= 0.0):
+        raise HopefearError(
+            f"inverse_temperature is a factor on scores, 0 or more, not {inverse_temperature}"
+        )
     if has_consensus(lists):
         raise HopefearError(f"{lists.source} has a feature {CONSENSUS} already; do not add another")
     dense = np.empty((lists.n_candidates, lists.dense.shape[1] + ORDERS), np.float32)
@@ -68,7 +71,7 @@ def with_consensus(lists: CandidateLists, sharp: float = 3.0) -> CandidateLists:
         out = np.empty((b - a, ORDERS))
         scores = lists.scores[a:b].astype(np.float64)
         consensus(
-            *(block.words, block.ptr, block.starts, scores, float(sharp)),
+            *(block.words, block.ptr, block.starts, scores, float(inverse_temperature)),
             *(block.grams(ORDERS), out),
         )
         dense[a:b, -ORDERS:] = out
@@ -141,7 +144,7 @@ def _telling_grams(words: CandidateWords, candidates: int, orders: int) -> Telli
     """Returns the n-grams that distinguish the candidates of a list."""
     max_entries, longest = words.max_grams(orders), int(np.diff(words.starts).max(initial=1))
     position, having, low, high, gram, times = np.empty((6, max_entries), np.int32)
-    tally = GramCounts(position, having, low, high, gram, times, np.empty(longest, np.int64))
+    counts = GramCounts(position, having, low, high, gram, times, np.empty(longest, np.int64))
     room = orders * int(words.ptr[-1])
     grams = TellingGrams(
         np.empty(room, np.int64),
@@ -151,7 +154,7 @@ def _telling_grams(words: CandidateWords, candidates: int, orders: int) -> Telli
         np.empty(room, np.float32),
     )
     size = telling(
-        *(words.words, words.ptr, words.starts, orders, words.grams(orders), tally, grams),
+        *(words.words, words.ptr, words.starts, orders, words.grams(orders), counts, grams),
     )
     entries = int(grams.indptr[-1])
     return TellingGrams(
@@ -420,7 +423,7 @@ def occurrences(size, orders):
 
 
 @kernel
-def consensus(words, offsets, starts, scores, sharp, grams, out):
+def consensus(words, offsets, starts, scores, inverse_temperature, grams, out):
     """Sums over the different n-grams of each candidate of their probability in the list."""
     orders = out.shape[1]
     sums = np.zeros(orders)
@@ -431,10 +434,10 @@ def consensus(words, offsets, starts, scores, sharp, grams, out):
         top = scores[first:last].max()
         total = 0.0
         for c in range(first, last):
-            total += math.exp(sharp * (scores[c] - top))
+            total += math.exp(inverse_temperature * (scores[c] - top))
         e = 0
         for c in range(first, last):
-            share = math.exp(sharp * (scores[c] - top)) / total
+            share = math.exp(inverse_temperature * (scores[c] - top)) / total
             for _ in range(occurrences(offsets[c + 1] - offsets[c], orders)):
                 g = grams.numbers[e]
                 if grams.last[g] != c:  # one twice in a candidate is one

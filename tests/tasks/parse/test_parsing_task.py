@@ -143,7 +143,7 @@ def test_what_trees_cannot_do_says_what_can():
     with pytest.raises(HopefearError, match="use projective trees, or order 1"):
         train(crossing, "crf", epochs=1)
     with pytest.raises(HopefearError, match="by vote"):
-        train(dataset(FLAT, 1, **BITS), "perceptron", {"readout": "voted"}, epochs=1)
+        train(dataset(FLAT, 1, **BITS), "perceptron", {"averaging": "voted"}, epochs=1)
 
 
 def test_every_option_that_changes_a_model_is_in_its_signature():

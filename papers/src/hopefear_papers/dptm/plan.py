@@ -86,19 +86,22 @@ class Plan:
 
 
 def _table(sharps: tuple[float, ...], rates: Mapping[str, tuple[float, ...]]) -> tuple[Spec, ...]:
-    return tuple(Spec(key, {"sharp": sharps, "rate": rates[key]}) for key in TABLE)
+    return tuple(Spec(key, {"inverse_temperature": sharps, "rate": rates[key]}) for key in TABLE)
 
 
 def _truncated(
     l1: tuple[float, ...],
-    sharp: tuple[float, ...],
+    inverse_temperature: tuple[float, ...],
     rates: tuple[float, ...],
     first_rates: tuple[float, ...],
     every: tuple[float, ...],
 ) -> tuple[Spec, ...]:
     """Both rates; one that falls begins higher."""
     return tuple(
-        Spec(f"{tg}-risk", {"l1": l1, "sharp": sharp, "rate": some, "every": every})
+        Spec(
+            f"{tg}-risk",
+            {"l1": l1, "inverse_temperature": inverse_temperature, "rate": some, "every": every},
+        )
         for tg, some in zip(TG, (rates, first_rates), strict=True)
     )
 
@@ -116,7 +119,9 @@ _WIDE = (3.0, 10.0, 30.0)
 FULL = Plan(
     _table((1.0, *_WIDE), _RATES),
     (
-        Spec("vrda-risk", {"l1": _STRENGTHS, "sharp": _WIDE, "rate": (10.0, 1e3, 1e4)}),
+        Spec(
+            "vrda-risk", {"l1": _STRENGTHS, "inverse_temperature": _WIDE, "rate": (10.0, 1e3, 1e4)}
+        ),
         *_truncated(
             (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3), _WIDE, (1.0, 100.0), (10.0, 100.0, 1e3), (10, 100)
         ),
@@ -127,7 +132,9 @@ FULL = Plan(
 QUICK = Plan(
     _table((1.0, 10.0), {key: rates[1:2] for key, rates in _RATES.items()}),
     (
-        Spec("vrda-risk", {"l1": (0.0, 1e-4, 1e-3), "sharp": (10.0,), "rate": (10.0,)}),
+        Spec(
+            "vrda-risk", {"l1": (0.0, 1e-4, 1e-3), "inverse_temperature": (10.0,), "rate": (10.0,)}
+        ),
         *_truncated((0.0, 1e-4, 1e-3), (10.0,), (1.0,), (10.0,), (10,)),
     ),
     (0.0, 1e-4, 1e-3),

@@ -62,7 +62,9 @@ class Scored:
 
 def build(spec: Spec, params: Mapping[str, float]) -> Learner:
     """The learner of a spec with these parameters."""
-    values: dict[str, Any] = {k: v for k, v in params.items() if k not in ("sharp", "every")}
+    values: dict[str, Any] = {
+        k: v for k, v in params.items() if k not in ("inverse_temperature", "every")
+    }
     if "every" in params:
         values["every"] = int(params["every"])
     if spec.rule == "tg-printed":
@@ -79,7 +81,7 @@ def follow(
         if epoch not in marks:
             continue
         for kept in KEPT:
-            w = kept_weights(trainer, kept) / params["sharp"]
+            w = kept_weights(trainer, kept) / params["inverse_temperature"]
             points = pair_scores(problem.dev, w)
             step = line(problem, points)
             plain = bleu(problem.dev.chosen(best(problem.dev, problem.dev.b + points)))
@@ -99,7 +101,7 @@ def score(
 ) -> Scored:
     """Learn, add the model to the dense features both ways, and choose from the test lists."""
     *_, (_, trainer) = _passes(problem, spec, params, seed, passes)
-    w = kept_weights(trainer, kept) / params["sharp"]
+    w = kept_weights(trainer, kept) / params["inverse_temperature"]
     points = {name: pair_scores(part, w) for name, part in _parts(problem).items()}
     step = line(problem, points[""])
     tuned = retuned(problem, mert, seed, points[""], step.t)
@@ -111,7 +113,10 @@ def score(
         ),
     )
     signature = build(spec, params).signature(
-        sharp=f"{params['sharp']:g}", kept=kept, epochs=passes, seed=seed
+        inverse_temperature=f"{params['inverse_temperature']:g}",
+        kept=kept,
+        epochs=passes,
+        seed=seed,
     )
     return Scored(signature, int(np.count_nonzero(w)), step.t, dev, positions)
 
@@ -169,7 +174,7 @@ def _passes(
     problem: Problem, spec: Spec, params: Mapping[str, float], seed: int, passes: int
 ) -> Any:
     b = problem.train.rows.offsets.astype(np.float64)
-    data = problem.train.replaced(offsets=params["sharp"] * b)
+    data = problem.train.replaced(offsets=params["inverse_temperature"] * b)
     return phrase_passes(data, build(spec, params), passes, seed)
 
 
@@ -200,8 +205,8 @@ class Trial(NamedTuple):
 def text_of(params: Mapping[str, float]) -> str:
     """Parameters in a line.
 
-    >>> text_of({"sharp": 10.0, "l1": 1e-05})
-    'sharp=10 l1=1e-05'
+    >>> text_of({"inverse_temperature": 10.0, "l1": 1e-05})
+    'inverse_temperature=10 l1=1e-05'
     """
     return " ".join(f"{name}={value:g}" for name, value in params.items())
 
@@ -228,7 +233,7 @@ def choose(
     for spec in plan.table:
         trials = [t for t in table[spec.key] if t.kept != SUPPORT]
         choices[spec.key] = top(trials)
-        choices[as_is(spec.key)] = top(t for t in trials if t.params["sharp"] == 1.0)
+        choices[as_is(spec.key)] = top(t for t in trials if t.params["inverse_temperature"] == 1.0)
     voted = [t for t in sweeps["vrda-risk"] if t.kept != AVERAGE]
     for l1 in plan.strengths:
         choices[at(l1)] = top([t for t in voted if t.params["l1"] == l1])
@@ -364,4 +369,7 @@ def measure(call: Call) -> Results:
 
 
 def _identity(spec: Spec, params: Mapping[str, float]) -> dict[str, Any]:
-    return {"learner": build(spec, params).signature(), "sharp": params["sharp"]}
+    return {
+        "learner": build(spec, params).signature(),
+        "inverse_temperature": params["inverse_temperature"],
+    }

@@ -42,17 +42,18 @@ _Step = tuple[str, Callable[[], None]]  # what comes next, in words, and what do
 
 
 def seconds_a_pass(
-    setting: Setting, readout: str, train: SequenceDataset, repeats: int
+    setting: Setting, averaging: str, train: SequenceDataset, repeats: int
 ) -> np.ndarray:
     """CPU seconds of every pass, without scoring; the least of several runs."""
     seconds = [
-        list(learn(setting.trainer(train, readout), train, setting.passes)) for _ in range(repeats)
+        list(learn(setting.trainer(train, averaging), train, setting.passes))
+        for _ in range(repeats)
     ]
     return np.array(seconds).min(axis=0)
 
 
-def _seconds(setting: Setting, readout: str, train: SequenceDataset, repeats: int) -> Any:
-    return seconds_a_pass(setting, readout, train, repeats).tolist()
+def _seconds(setting: Setting, averaging: str, train: SequenceDataset, repeats: int) -> Any:
+    return seconds_a_pass(setting, averaging, train, repeats).tolist()
 
 
 def t_test(first: np.ndarray, second: np.ndarray) -> float:
@@ -316,16 +317,16 @@ class _Bench:
 
     def _time(self) -> None:
         train, repeats = self.problem.train, self.plan.repeats
-        for readout in self.plan.timed:
+        for averaging in self.plan.timed:
             for key, spec in SPECS.items():
                 setting = Setting(spec, self._params(spec), self.task.timed_passes)
                 signature = setting.signature(len(train), 1)
                 seconds = self.store.of(
-                    f"{self.results.name}-time-{key} {readout}",
+                    f"{self.results.name}-time-{key} {averaging}",
                     {"signature": signature, "train": train.digest, "repeats": repeats},
-                    partial(_seconds, setting, readout, train, repeats),
+                    partial(_seconds, setting, averaging, train, repeats),
                 )
-                self.results.times[f"{key} {readout}"] = np.array(seconds)
+                self.results.times[f"{key} {averaging}"] = np.array(seconds)
 
     def _params(self, spec: Spec) -> dict[str, Any]:
         """Of the regularised: what was chosen for the CRF. Nothing was chosen for others."""

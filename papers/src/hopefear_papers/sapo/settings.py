@@ -53,9 +53,9 @@ class Setting:
     passes: int
     search: str = "astar"
 
-    def learner(self, n: int, readout: str = KEPT[AVERAGED]) -> Learner:
+    def learner(self, n: int, averaging: str = KEPT[AVERAGED]) -> Learner:
         """The learner for so many sentences a pass."""
-        params = {**self.spec.fixed, **self.params, "readout": readout}
+        params = {**self.spec.fixed, **self.params, "averaging": averaging}
         learner: Learner = recipe(self.spec.recipe, "tag").build(Scale(n=n), **params)
         return learner
 
@@ -63,10 +63,10 @@ class Setting:
         """The chain; as in the paper, any label may follow any other."""
         return chain_of(data.features, data.labels, 1, search_named(self.search, BEAM))
 
-    def trainer(self, data: SequenceDataset, readout: str = KEPT[AVERAGED]) -> OnlineTrainer:
+    def trainer(self, data: SequenceDataset, averaging: str = KEPT[AVERAGED]) -> OnlineTrainer:
         """At the start, and compiled on a sentence or two, so that no pass is timed with that."""
         few = data.take(np.arange(min(2, len(data))))
-        learner = self.learner(len(data), readout)
+        learner = self.learner(len(data), averaging)
         for _ in learn(OnlineTrainer(self.structure(few), learner), few, 1):
             pass
         return OnlineTrainer(self.structure(data), learner)

@@ -74,7 +74,7 @@ def learner_of(entrant: Entrant, beta: float, longest: int) -> Learner:
     """
     if entrant is CSP:
         loss = SWVP(BALANCED, jj=OWN, checked=False, own=substructures([range(longest)]))
-        return Learner(loss, SGD(), Averaged(), on="mistakes")
+        return Learner(loss, SGD(), Averaged(), update_on="mistakes")
     learner: Learner = recipe(entrant.recipe, "parse").build(Scale(), **entrant.fixed, beta=beta)
     return learner
 

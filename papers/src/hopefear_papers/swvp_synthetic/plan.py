@@ -43,7 +43,7 @@ class Variant:
         2.0
         """
         loss = SWVP(self.approach, self.weighting, beta, checked=self.checked)
-        return Learner(loss, SGD(), Averaged(), on="mistakes")
+        return Learner(loss, SGD(), Averaged(), update_on="mistakes")
 
 
 VARIANTS = (
@@ -59,7 +59,7 @@ CHECKED = tuple(Variant(v.key, v.approach, v.weighting, True) for v in VARIANTS[
 def perceptron() -> Learner:
     """CSP, as the special case JJ = {all positions} of SWVP: one kernel serves all runs."""
     loss = SWVP(jj=OWN, own=substructures([range(LENGTH)]))
-    return Learner(loss, SGD(), Averaged(), on="mistakes")
+    return Learner(loss, SGD(), Averaged(), update_on="mistakes")
 
 
 @dataclass(frozen=True)

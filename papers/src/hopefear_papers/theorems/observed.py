@@ -22,7 +22,7 @@ from hopefear.core.interfaces import Averaging
 
 
 class Observation(NamedTuple):
-    kept: Any  # memory of the readout that is watched
+    kept: Any  # memory of the averaging that is watched
     account: Account  # plain (unweighted) sum of the predictors w_k
     absolute: np.ndarray  # float64[1]: sum over k of |w_k|_1, less what open lines had earned
     squares: np.ndarray  # float64[2]: |g|**2 of the present update; the largest so far
@@ -30,13 +30,13 @@ class Observation(NamedTuple):
 
 @component(Averaging)
 class Observed(NamedTuple):
-    """Any readout, and beside it the sums behind Delta(u), its relaxed form and G.
+    """Any averaging, and beside it the sums behind Delta(u), its relaxed form and G.
 
     ``sum_k w_k``, ``sum_k |w_k|_1`` and ``max_k |g_k|``, over the predictors that updates ended
 
     Parameters
     ----------
-    readout : Readout
+    averaging : Averaging
         What is really kept.
 
     Examples
@@ -46,53 +46,53 @@ class Observed(NamedTuple):
     array([0.])
     """
 
-    readout: Any
+    averaging: Any
 
     def incompatible_with(self, loss, structure):
-        return self.readout.incompatible_with(loss, structure)
+        return self.averaging.incompatible_with(loss, structure)
 
     @property
     def keeps_scale(self):
-        return self.readout.keeps_scale
+        return self.averaging.keeps_scale
 
     @property
     def needs_history(self):
-        return self.readout.needs_history
+        return self.averaging.needs_history
 
     def init_memory(self, n, window):
         return Observation(
-            self.readout.init_memory(n, window), new_account(n, window), np.zeros(1), np.zeros(2)
+            self.averaging.init_memory(n, window), new_account(n, window), np.zeros(1), np.zeros(2)
         )
 
     def reserve(self, memory, ticks, entries):
-        return memory._replace(kept=self.readout.reserve(memory.kept, ticks, entries))
+        return memory._replace(kept=self.averaging.reserve(memory.kept, ticks, entries))
 
     def shrink_to_fit(self, memory):
-        return memory._replace(kept=self.readout.shrink_to_fit(memory.kept))
+        return memory._replace(kept=self.averaging.shrink_to_fit(memory.kept))
 
     def is_valid(self, memory, fresh, n):
         own = memory.absolute.shape == (1,) and memory.squares.shape == (2,)
         account = sound_account(memory.account, fresh.account)
-        return own and account and self.readout.is_valid(memory.kept, fresh.kept, n)
+        return own and account and self.averaging.is_valid(memory.kept, fresh.kept, n)
 
     def reset_window(self, memory):
-        self.readout.reset_window(memory.kept)
+        self.averaging.reset_window(memory.kept)
         start_afresh(memory.account)
 
     def average(self, memory, trainer):
-        return self.readout.average(memory.kept, trainer)
+        return self.averaging.average(memory.kept, trainer)
 
     def predictor(self, memory, trainer):
-        return self.readout.predictor(memory.kept, trainer)
+        return self.averaging.predictor(memory.kept, trainer)
 
     def end_tick(self, memory, clock):
-        kept = self.readout.end_tick(memory.kept, clock)
+        kept = self.averaging.end_tick(memory.kept, clock)
         close_tick(memory.account, clock, 1.0)
         memory.squares[0] = 0.0
         return kept, totals_now(memory.account)
 
     def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
-        self.readout.on_update(memory.kept, totals[0], j, g, m0, r0, f0, m1, r1, f1)
+        self.averaging.on_update(memory.kept, totals[0], j, g, m0, r0, f0, m1, r1, f1)
         memory.squares[0] += g * g
         memory.squares[1] = max(memory.squares[0], memory.squares[1])
         account = memory.account
@@ -102,12 +102,12 @@ class Observed(NamedTuple):
         memory.absolute[0] += abs(left) - abs(entered)
 
     def count_example(self, memory):
-        self.readout.count_example(memory.kept)
+        self.averaging.count_example(memory.kept)
 
     def window_full(self, memory):
         return memory.account.closed[0] == memory.account.drop.size
 
     def flush(self, memory, j, m, r, f):
-        self.readout.flush(memory.kept, j, m, r, f)
+        self.averaging.flush(memory.kept, j, m, r, f)
         amount = settle_line(memory.account, totals_now(memory.account), j, m, r, f)
         memory.absolute[0] += abs(amount)

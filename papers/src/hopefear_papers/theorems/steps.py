@@ -112,7 +112,7 @@ class Stepwise(OnlineTrainer):
         """The weights to compare with."""
         if self.comparator is not None:
             return np.asarray(self.comparator, np.float64)
-        average = self.learner.readout.average(self.memory, self)
+        average = self.learner.averaging.average(self.memory, self)
         return np.asarray(self.weights() if average is None else average, np.float64)
 
     def annotate(self, event: dict[str, Any]) -> None:

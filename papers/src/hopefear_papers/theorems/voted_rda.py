@@ -122,12 +122,12 @@ def relative_strength(
 
 
 def observe(trainer: Any) -> Observation:
-    """The terms that only the run knows; its readout must be ``Observed``."""
+    """The terms that only the run knows; its averaging must be ``Observed``."""
     learner = trainer.learner
-    if not isinstance(learner.readout, Observed):
-        name = type(learner.readout).__name__
+    if not isinstance(learner.averaging, Observed):
+        name = type(learner.averaging).__name__
         raise CombinationError(
-            f"bounds need sums over all predictors, which the readout {name} does not keep; "
+            f"bounds need sums over all predictors, which the averaging {name} does not keep; "
             f"use Observed({name}())"
         )
     memory = trainer.memory
@@ -180,7 +180,7 @@ def bound_report(
     Parameters
     ----------
     trainer : OnlineTrainer
-        The run so far: rule ``RDA``, on mistakes, readout ``Observed``.
+        The run so far: rule ``RDA``, on mistakes, averaging ``Observed``.
     rows : SparseRows
         What it learned from.
     mistakes : array of int
@@ -201,7 +201,7 @@ def bound_report(
     >>> from hopefear.training.online import OnlineTrainer
     >>> data = sparse_linear(300, 60, per_row=(5, 9), true_weights=30, margin=0.2, label_noise=0)
     >>> u, order, outcome = data.truth / 0.2, np.arange(300), np.empty(300, np.uint8)
-    >>> watched = Learner(Hinge(), RDA(rate=20.0, l1=1e-4), Observed(Last()), on="mistakes")
+    >>> watched = Learner(Hinge(), RDA(rate=20.0, l1=1e-4), Observed(Last()), update_on="mistakes")
     >>> trainer, rows = OnlineTrainer(Binary(60), watched), data.dataset().rows
     >>> trainer.learn(rows, order, outcome)
     >>> mistakes = mistaken(order, outcome)
@@ -263,10 +263,10 @@ def check_bounded(structure: Any, learner: Any, rows: Any) -> None:
             "the bounds of voted RDA need one right candidate and scores that are linear in "
             "the weights; leave out tied, and take the generator's score as a feature"
         )
-    if learner.on != "mistakes":
+    if learner.update_on != "mistakes":
         raise CombinationError(
             "the bounds count mistakes, but RDA on every example updates on "
-            "others too; use on='mistakes' (voted RDA)"
+            "others too; use update_on='mistakes' (voted RDA)"
         )
     if learner.loss.value(0.0) <= 0.0:
         raise CombinationError(

@@ -59,7 +59,7 @@ class Watched(OnlineTrainer):
         dtype: Any = np.float32,
     ) -> None:
         check_bounded(structure, learner, rows)  # at once, rather than after a pass
-        super().__init__(structure, replace(learner, readout=Observed(learner.readout)), dtype)
+        super().__init__(structure, replace(learner, averaging=Observed(learner.averaging)), dtype)
         self.rows, self.comparator = rows, comparator
         self.mistaken = np.zeros(0, np.int64)
         self.R = radius(structure, rows)
@@ -77,7 +77,7 @@ class Watched(OnlineTrainer):
             return None
         if self.comparator is not None:
             return bound_report(self, self.rows, self.mistaken, self.comparator, self.R).to_dict()
-        u = self.learner.readout.average(self.memory, self)
+        u = self.learner.averaging.average(self.memory, self)
         u = observe(self).average if u is None else u
         if not np.any(u):
             return bound_report(self, self.rows, self.mistaken, u, self.R).to_dict()

@@ -288,10 +288,10 @@ class Report(pages.Report):
         for results in self.whole:
             for loss in LOSSES:
                 row: list[object] = [results.name, loss]
-                for readout in ("averaged", "last"):
-                    keys = (f"{rule}-{loss} {readout}" for rule in ("rda", "vrda"))
+                for averaging in ("averaged", "last"):
+                    keys = (f"{rule}-{loss} {averaging}" for rule in ("rda", "vrda"))
                     row += [1000.0 * results.times[key] for key in keys]
-                    row.append(f"{results.ratio(loss, readout):.1%}")
+                    row.append(f"{results.ratio(loss, averaging):.1%}")
                 rows.append([*row, f"{TIME_RATIO[loss]:.1%}"])
         return Table(
             [

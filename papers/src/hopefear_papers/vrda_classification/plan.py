@@ -88,7 +88,7 @@ def _specs(
     tg: Values,
     ada: Values = (),
 ) -> tuple[Spec, ...]:
-    average: dict[str, Any] = {"readout": "averaged"}
+    average: dict[str, Any] = {"averaging": "averaged"}
     specs = [Spec("perceptron", "Perceptron", "perceptron")]
     for rule, strength, *grid in (("tg", "gravity", gravity, tg), ("rda", "l1", every, rda)):
         for name, loss in LOSSES.items():

@@ -150,8 +150,8 @@ def build(spec: Spec, setting: Mapping[str, float], problem: Problem, **more: An
     """The learner of a spec with these parameters."""
     # Rows of texts have unit length, so their rates mean the same; lists have a grid of their own.
     values = {**spec.fixed, **setting, **more}
-    if problem.task == "rerank" and values.get("readout") == "averaged":
-        values["on_last_support"] = False  # the whole average, as on texts
+    if problem.task == "rerank" and values.get("averaging") == "averaged":
+        values["sparse_average"] = False  # the whole average, as on texts
     return recipe(spec.recipe, problem.task).build(Scale(1.0, len(problem.train)), **values)
 
 
@@ -327,9 +327,9 @@ class Results:
         """Examples that a pass learns from; lists without a choice are left out."""
         return int(self.trails["perceptron"][0].samples[-1]) // self.plan.passes
 
-    def ratio(self, loss: str, readout: str) -> float:
+    def ratio(self, loss: str, averaging: str) -> float:
         """CPU time of voted RDA for one pass, as a share of RDA's."""
-        return self.times[f"vrda-{loss} {readout}"] / self.times[f"rda-{loss} {readout}"]
+        return self.times[f"vrda-{loss} {averaging}"] / self.times[f"rda-{loss} {averaging}"]
 
 
 class Measurement(NamedTuple):
@@ -395,8 +395,10 @@ def vote(spec: Spec, choice: Choice, problem: Problem, plan: Plan) -> Votes:
     few = problem.test.take(np.arange(min(plan.vote_rows, len(problem.test))))
     some, task = replace(problem, test=few), TASKS[problem.task]
     scores, cost, size, predictors = [], [], [], 0
-    for readout in ("voted", "averaged"):
-        trainer = trainer_of(build(spec, choice.best.setting, problem, readout=readout), problem)
+    for averaging in ("voted", "averaged"):
+        trainer = trainer_of(
+            build(spec, choice.best.setting, problem, averaging=averaging), problem
+        )
         for _ in learn(trainer, problem.train, 1, SEED):
             pass
         predictor, recorder = trainer.predictor(), _Recorder(trainer.structure, some)
@@ -415,15 +417,15 @@ def time_all(
 ) -> dict[str, float]:
     """CPU seconds a pass of RDA and voted RDA, taken in turn; the least of several."""
     learners = {
-        f"{rule}-{loss} {readout}": build(
+        f"{rule}-{loss} {averaging}": build(
             specs[f"{rule}-{loss}"],
             choices[f"{rule}-{loss}"].best.setting,
             problem,
-            readout=readout,
+            averaging=averaging,
         )
         for loss in LOSSES
         for rule in ("rda", "vrda")
-        for readout in ("averaged", "last")
+        for averaging in ("averaged", "last")
     }
     least = dict.fromkeys(learners, np.inf)
     for repeat in range(plan.repeats + 1):
@@ -473,7 +475,7 @@ def bound_curves(plan: Plan) -> list[BoundCurve]:
         parts, longest = np.split(order, first_marks(order.size)[:-1]), radius(structure, rows)
         rate = float(np.linalg.norm(generated.truth)) / SEPARATION / (math.sqrt(2.0) * longest)
         for l1 in STRENGTHS:
-            learner = Learner(Hinge(), RDA(rate, l1), Averaged(), on="mistakes")
+            learner = Learner(Hinge(), RDA(rate, l1), Averaged(), update_on="mistakes")
             trainer = Watched(structure, learner, rows)
             reports = []
             for _ in trainer.learn_pieces(Pieces(rows, parts)):

@@ -102,7 +102,7 @@ def _extensions(quick: bool = False) -> tuple[Spec, ...]:
         },
         "weighted-log": {
             "title": "cost-weighted log",
-            "fixed": {"sharp": 10.0},
+            "fixed": {"inverse_temperature": 10.0},
             "vrda": {"rate": (0.3, 1.0, 3.0), "l1": (1e-4, 3e-4, 5e-4, 1e-3)},
             "rda": {"rate": (0.1, 0.3, 1.0), "l1": (1e-5, 1e-4, 3e-4)},
             "sgd": {"rate": (0.001, 0.003, 0.01, 0.03)},

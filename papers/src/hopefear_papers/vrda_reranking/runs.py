@@ -67,9 +67,9 @@ class Run:
     counts: np.ndarray  # int64[3, lists, 3]: brackets of test lists at the last mark; or no lists
 
 
-def build(spec: Spec, params: Mapping[str, Any], n: int, readout: str = "averaged") -> Learner:
+def build(spec: Spec, params: Mapping[str, Any], n: int, averaging: str = "averaged") -> Learner:
     """The learner of a spec with these parameters, for so many lists a pass."""
-    values = {**spec.fixed, **params, "readout": readout}
+    values = {**spec.fixed, **params, "averaging": averaging}
     return recipe(spec.recipe, "rerank").build(Scale(n=n), **values)
 
 

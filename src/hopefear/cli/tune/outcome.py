@@ -15,7 +15,7 @@ from hopefear.cli.origin import hashed, versions
 from hopefear.cli.train import time_taken
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.moses.word_hashes import read_sentences
-from hopefear.report import Page, Plot, Run, contests
+from hopefear.report import Page, Plot, Run, disagreements
 from hopefear.translation.error_examples import judgements
 from hopefear.translation.task import Tuning, compare, evaluate
 from hopefear.translation.weights import Weights, changes
@@ -368,7 +368,7 @@ def _sentences(page: Page, outcome: Outcome) -> None:
         return
     before, after = ("before", outcome.before), ("after", outcome.tuning.weights)
     both = judgements(lists, outcome.tuning.metric, before, after, _texts(outcome, name))
-    shared = contests(both)
+    shared = disagreements(both)
     page.section("Sentences")
     if not shared.differ:
         page.text(f"Of all {_SETS[name]} the choices are as good as before.")

@@ -18,7 +18,7 @@ from hopefear.core.hashing import StringTable
 from hopefear.core.progress import counted
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, NamedEntries, packed
-from hopefear.data.moses.reading import moses_blocks, read_moses
+from hopefear.data.moses.reader import moses_blocks, read_moses
 from hopefear.translation.lists import holds_json, plain_lists
 from hopefear.translation.scoring import scores
 from hopefear.translation.task import compare, corpus_oracle, evaluate

@@ -430,7 +430,7 @@ def read_lists(
     alone required. *bllip* is what that parser prints: the number of candidates and an id, then a
     log probability and a tree for each, on lines of their own. *moses* is what that decoder prints,
     ``ID ||| words ||| Name= numbers … ||| score``, a line for each candidate; see
-    :func:`hopefear.data.moses.reading.moses_blocks`.
+    :func:`hopefear.data.moses.reader.moses_blocks`.
 
     Costs of trees are ``1 - F1`` of brackets where there are gold trees or counts, else those of
     the file (``cost``). Costs of texts are those of the file, or ``metric``'s where it is given and
@@ -550,7 +550,7 @@ def _moses(
     source: Any, refs: Any, metric: Any, require_costs: Any, dedup: Any
 ) -> Iterator[CandidateLists]:
     """Lists of Moses, whose reader knows its lines itself."""
-    from hopefear.data.moses.reading import moses_blocks
+    from hopefear.data.moses.reader import moses_blocks
     from hopefear.data.moses.word_hashes import parallel_sentences
 
     files = None if refs is None else parallel_sentences(refs)

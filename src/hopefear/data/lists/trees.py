@@ -131,10 +131,10 @@ def scan_texts(texts: Sequence[str], symbols: Symbols) -> tuple[BracketTrees, li
 def _joined(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Texts one behind the other in UTF-8, where each begins, and which cannot be written so."""
     sizes = list(map(len, texts))
-    whole = "".join(texts)
+    joined_texts = "".join(texts)
     broken: list[int] = []
-    if whole.isascii():
-        data = whole.encode("ascii")
+    if joined_texts.isascii():
+        data = joined_texts.encode("ascii")
     else:
         pieces = []
         for t, text in enumerate(texts):

@@ -1,4 +1,4 @@
-"""From sentences to what templates of arcs look at, and to the arcs worth a look."""
+"""The feature map of arcs: inputs of templates, candidate arcs, features of gold trees."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from hopefear.core.arrays import Strings, vector, whole_number
 from hopefear.core.checks import check_at_least
-from hopefear.core.component import kernel
+from hopefear.core.component import helper, kernel
+from hopefear.core.workspace import Example
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.arcs.dictionary import gold_keys
 from hopefear.features.arcs.feature_hashing import BEFORE, EXTRA, HashedArcs, hashed_arcs, lookup
 from hopefear.features.arcs.templates import COLUMNS, FAMILIES, ArcTemplates, value_of
 
@@ -21,15 +21,17 @@ PLAIN_BITS, ROW_BITS = 22, 20
 _MOST_BLOCKS = 1 << 20
 # Coarse tags that are distinguished between two words; the others share the last number.
 _MOST_COARSE = 64
-# Arcs are looked at up to so many times the longest one seen between words of two tags, and always
-# up to so many words.
+# Arcs are candidates up to ``_SLACK`` times the longest training arc between two tags, and always
+# up to ``_NEAR`` words.
 _SLACK, _NEAR = 1.5, 4
+# Bits of the keys of features while those of gold trees are collected, and how many are collected
+# before duplicates are removed.
+_KEY_BITS, _MAX_KEYS = 32, 1 << 23
 _ROOT, _FRONT, _BACK = "<root>", "<front>", "<back>"
 
 
 class WordTable(NamedTuple):
-    """Inputs of templates: the words of all sentences, with the root and padding rows at either
-    end.
+    """Inputs of templates: the words of all sentences, with the root and padding at the ends.
 
     Word p of sentence i, from 1, has the row ``starts[i] + 5 i + 2 + p``; the root is word 0.
     """
@@ -206,12 +208,12 @@ class ArcMap:
         ]
         sizes = np.array([len(values) for values in lists], np.int64)
         counts[rows_of_tokens] = sizes[column.ids]
-        ptr = np.concatenate([[0], np.cumsum(counts)])
+        value_offsets = np.concatenate([[0], np.cumsum(counts)])
         flat = np.array([value for one in lists for value in one], np.uint64)
         starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
         lengths = sizes[column.ids]
         offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return ptr, flat[np.repeat(starts[column.ids], lengths) + offsets]
+        return value_offsets, flat[np.repeat(starts[column.ids], lengths) + offsets]
 
     def arcs(self, sentences: Any) -> tuple[np.ndarray, np.ndarray]:
         """Heads worth a look: those of word k are ``heads[ptr[k]:ptr[k + 1]]``, in order.
@@ -332,10 +334,81 @@ def count_arcs(starts, tags, reach, offsets, heads):
                     continue
                 tag = tags[start + h - 1] if h > 0 else root
                 side = 0 if h < m else 1
-                known = own_tag >= 0 and tag >= 0
-                if known and abs(h - m) > reach[tag, own_tag, side] and h != m - 1:
+                limited = own_tag >= 0 and tag >= 0
+                if limited and abs(h - m) > reach[tag, own_tag, side] and h != m - 1:
                     continue
                 if writing:
                     heads[count] = h
                 count += 1
             offsets[start + m] = count
+
+
+def gold_keys(
+    arcs: HashedArcs, rows: Any, heads: np.ndarray, order: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Keys of 32 bits, rising: those of features without relations, and of the others.
+
+    Parameters
+    ----------
+    arcs : HashedArcs
+        Templates.
+    rows : TreeRows
+        Sentences.
+    heads : int array
+        The head of every word, 0 for the root.
+    order : int
+        2: siblings and grandparents have features too.
+    """
+    wide = arcs._replace(plain=1 << _KEY_BITS, rows=1 << _KEY_BITS)
+    pad = wide.new_buffer(rows)
+    plain, labelled = (np.empty(_MAX_KEYS + 16 * len(pad.keys), np.uint32) for _ in range(2))
+    keys_found = [np.empty(0, np.uint32), np.empty(0, np.uint32)]
+    at = np.zeros(2, np.int64)
+    counts = np.zeros(2, np.int64)
+    heads = np.ascontiguousarray(heads, np.int32)
+    while at[0] < len(rows.weights):
+        counts[:] = 0
+        collect(wide, rows, heads, order, pad, plain, labelled, _MAX_KEYS, at, counts)
+        for group, keys in enumerate((plain, labelled)):
+            keys_found[group] = np.union1d(keys_found[group], keys[: counts[group]])
+    return keys_found[0], keys_found[1]
+
+
+@kernel
+def collect(arcs, data, heads, order, pad, plain, labelled, max_keys, at, counts):
+    """Collects keys of trees until there are ``max_keys``; ``at`` is where it resumes."""
+    while at[0] < data.weights.size:
+        x = Example(data, at[0])
+        start, n = data.starts[x.i], data.starts[x.i + 1] - data.starts[x.i]
+        while at[1] < n:
+            if max(counts[0], counts[1]) > max_keys:
+                return
+            m = at[1] + 1
+            h = np.int64(heads[start + m - 1])
+            put(pad, arcs.arc_keys(x, h, m, pad), plain, counts, 0)
+            put(pad, arcs.label_keys(x, h, m, pad), labelled, counts, 1)
+            if order == 2:
+                step = 1 if h < m else -1
+                s = m - step
+                while s != h and heads[start + s - 1] != h:
+                    s -= step
+                put(pad, arcs.sibling_keys(x, h, 0 if s == h else s, m, pad), plain, counts, 0)
+                e = m + step
+                while 1 <= e <= n and heads[start + e - 1] != h:
+                    e += step
+                if not 1 <= e <= n:
+                    put(pad, arcs.outermost_child_keys(x, h, m, pad), plain, counts, 0)
+                if h > 0:
+                    g = np.int64(heads[start + h - 1])
+                    put(pad, arcs.grandparent_keys(x, g, h, m, pad), plain, counts, 0)
+            at[1] += 1
+        at[0] += 1
+        at[1] = 0
+
+
+@helper
+def put(pad, count, keys, counts, group):
+    """Append the keys of a pad."""
+    for k in range(count):
+        keys[counts[group] + k] = pad.keys[k]
+    counts[group] += count

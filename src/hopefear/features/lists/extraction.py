@@ -54,7 +54,7 @@ def consensus_names(labels: list[str]) -> dict[int, str]:
 
 
 def consensus_keys(
-    trees: BracketTrees, starts: np.ndarray, scores: np.ndarray, sharp: float
+    trees: BracketTrees, starts: np.ndarray, scores: np.ndarray, inverse_temperature: float
 ) -> Keyed:
     """Expected F against the list in percent, and brackets by label and share.
 
@@ -66,7 +66,7 @@ def consensus_keys(
         Where lists start among them.
     scores : float64 array
         Log scores of the generator.
-    sharp : float
+    inverse_temperature : float
         Factor on the scores before they become probabilities. Smaller hears more candidates.
     """
     rows = trees.rows
@@ -93,7 +93,15 @@ def consensus_keys(
     )
     with np.errstate(over="ignore"):
         _consensus(
-            *(rows, starts, scores, sharp, names, np.uint64(key_of(EXPECTED)), np.array(BINS)),
+            *(
+                rows,
+                starts,
+                scores,
+                inverse_temperature,
+                names,
+                np.uint64(key_of(EXPECTED)),
+                np.array(BINS),
+            ),
             *(table, indptr, keys, values, used),
         )
     return _squeezed(indptr, used, keys, values)
@@ -112,17 +120,28 @@ def _squeezed(indptr: np.ndarray, used: np.ndarray, keys: np.ndarray, values: np
 
 @kernel
 def _consensus(
-    rows, starts, scores, sharp, names, expected, bins, table, indptr, keys, values, used
+    rows,
+    starts,
+    scores,
+    inverse_temperature,
+    names,
+    expected,
+    bins,
+    table,
+    indptr,
+    keys,
+    values,
+    used,
 ):
     for i in range(starts.size - 1):
         first, last = starts[i], starts[i + 1]
         top = scores[first:last].max()
         total = 0.0
         for c in range(first, last):
-            total += math.exp(sharp * (scores[c] - top))
+            total += math.exp(inverse_temperature * (scores[c] - top))
         n, mean = 0, 0.0
         for c in range(first, last):
-            share = math.exp(sharp * (scores[c] - top)) / total
+            share = math.exp(inverse_temperature * (scores[c] - top)) / total
             n, brackets = hear(rows, c, share, table, n)
             mean += share * brackets
         for c in range(first, last):
@@ -198,7 +217,7 @@ class Extraction:
         Features of trees.
     consensus : bool
         Agreement of a tree with the rest of its list.
-    sharp : float
+    inverse_temperature : float
         Factor on the scores before agreement weighs candidates by their probability.
 
     Examples
@@ -211,7 +230,7 @@ class Extraction:
     score: bool = True
     trees: TreeFamilies | None = None
     consensus: bool = False
-    sharp: float = 0.2
+    inverse_temperature: float = 0.2
 
     @classmethod
     def of(cls, features: str) -> Extraction:
@@ -247,7 +266,9 @@ class Extraction:
             parts.append(tree_keys(self._trees(block), self.trees))
         if self.consensus:
             trees = self._trees(block)
-            parts.append(consensus_keys(trees, block.starts, block.scores, self.sharp))
+            parts.append(
+                consensus_keys(trees, block.starts, block.scores, self.inverse_temperature)
+            )
         if not parts:
             zeros = np.zeros(block.n_candidates + 1, np.int64)
             parts.append(Keyed(zeros, np.empty(0, np.uint64), np.empty(0)))
@@ -286,7 +307,7 @@ class Extraction:
             "score": self.score,
             "trees": None if self.trees is None else self.trees.to_header(),
             "consensus": self.consensus,
-            "sharp": self.sharp,
+            "inverse_temperature": self.inverse_temperature,
         }
 
     @classmethod
@@ -294,13 +315,13 @@ class Extraction:
         """Reads the output of ``to_header``; raises ModelError for anything else."""
         try:
             flags = [header[key] for key in ("named", "score", "consensus")]
-            trees, sharp = header["trees"], float(header["sharp"])
+            trees, inverse_temperature = header["trees"], float(header["inverse_temperature"])
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"feature map: the extraction is incomplete: {error}") from error
-        if not all(isinstance(flag, bool) for flag in flags) or not 0.0 < sharp < 1e6:
+        if not all(isinstance(flag, bool) for flag in flags) or not 0.0 < inverse_temperature < 1e6:
             raise ModelError("feature map: the extraction is not one of ours")
         families = None if trees is None else TreeFamilies.from_header(trees)
-        return cls(flags[0], flags[1], families, flags[2], sharp)
+        return cls(flags[0], flags[1], families, flags[2], inverse_temperature)
 
 
 def used_ids(ids: np.ndarray) -> np.ndarray:

@@ -55,7 +55,7 @@ class ListFeatures:
         everything = np.arange(self.size, dtype=np.int32)
         return pruned(numbered(keyed, self._table.find(keyed.keys)), block.starts, everything)
 
-    def kept(self, columns: np.ndarray) -> ListFeatures:
+    def selected(self, columns: np.ndarray) -> ListFeatures:
         """Only these features, in this order."""
         names = Strings.pack(self.name(int(j)) for j in columns)
         return ListFeatures(self.extraction, self.keys[columns], names)

@@ -170,17 +170,17 @@ class StreamedTemplates:
         for row, source in enumerate(self._slots.sources):
             if source.lexicon:
                 continue
-            places = [
+            positions = [
                 np.flatnonzero((owner == row) & (part >= 0))
                 for owner, part in zip(owners, parts, strict=True)
             ]
-            used = np.concatenate([p[at] for p, at in zip(parts, places, strict=True)])
+            used = np.concatenate([p[at] for p, at in zip(parts, positions, strict=True)])
             old, first = np.unique(used, return_index=True)
             old = old[np.argsort(first)]
             strings = list(self._codes[source.needs()])
             new = np.zeros(len(strings), np.int32)
             new[old] = np.arange(len(old))
-            for part, at in zip(parts, places, strict=True):
+            for part, at in zip(parts, positions, strict=True):
                 part[at] = new[part[at]]
             texts[source.needs()] = Strings.pack([strings[i] for i in old.tolist()])
         final = [
@@ -224,10 +224,10 @@ class _Part:
             new = new[first]
             self._first.append(new)
         occurrences = FirstOccurrences(*(a[new] for a in self.growing.occurrences))
-        ptr = _pointers(self.program, occurrences.template)
-        parts = np.zeros(int(ptr[-1]), np.int32)
-        nothing = np.zeros(1, np.int32), np.zeros(len(base), np.int64)
-        _record(plan, occurrences, self.program.several, ptr, parts, base, numbers, *nothing)
+        offsets = _pointers(self.program, occurrences.template)
+        parts = np.zeros(int(offsets[-1]), np.int32)
+        unused = np.zeros(1, np.int32), np.zeros(len(base), np.int64)
+        _record(plan, occurrences, self.program.several, offsets, parts, base, numbers, *unused)
         self._template.append(occurrences.template)
         self._parts.append(parts)
 
@@ -262,8 +262,8 @@ def _owners(program: Program, template: np.ndarray, slots: Slots) -> np.ndarray:
         term_rows = [slots.row_of(int(slot)) for slot in terms]
         rows.append(np.array([*term_rows, -1] if program.several[t] else term_rows, np.int32))
     flat = np.concatenate([np.zeros(0, np.int32), *rows])
-    begins = np.cumsum([0, *sizes.tolist()])[:-1]
+    first_rows = np.cumsum([0, *sizes.tolist()])[:-1]
     counts = sizes[template]
     starts = np.concatenate([[0], np.cumsum(counts)])
-    shift = np.repeat(begins[template] - starts[:-1], counts)
+    shift = np.repeat(first_rows[template] - starts[:-1], counts)
     return flat[np.arange(int(starts[-1])) + shift]

@@ -175,14 +175,14 @@ def write_keys(rows, first, last, properties, scratch, tape, state, indptr, keys
 TREE, N_FOUND = 0, 1  # positions in the state of `write_names`
 
 
-def tree_names(trees: BracketTrees, families: TreeFamilies, wanted: np.ndarray) -> dict[int, str]:
+def tree_names(trees: BracketTrees, families: TreeFamilies, selected: np.ndarray) -> dict[int, str]:
     """Names such as ``Rule.up|NP -> DT NN ^ VP`` of the keys that occur in these trees.
 
     Parameters
     ----------
     trees, families
         As in `tree_keys`; trees are read until every name is known.
-    wanted : uint64 array
+    selected : uint64 array
         Keys, each once.
 
     Examples
@@ -194,8 +194,8 @@ def tree_names(trees: BracketTrees, families: TreeFamilies, wanted: np.ndarray) 
     ['Rule.plain|NP -> DT NN']
     """
     extractor = Extractor(trees, families)
-    slots = np.zeros(2 << max(4, (2 * len(wanted)).bit_length()), np.uint64)
-    count = _want(slots, np.ascontiguousarray(wanted, np.uint64))
+    slots = np.zeros(2 << max(4, (2 * len(selected)).bit_length()), np.uint64)
+    count = _want(slots, np.ascontiguousarray(selected, np.uint64))
     symbols = np.empty(LONGEST * count, np.int32)
     ends, keys = np.zeros(count + 1, np.int64), np.empty(count, np.uint64)
     state = np.zeros(2, np.int64)

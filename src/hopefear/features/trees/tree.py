@@ -160,7 +160,7 @@ class SymbolFacts(NamedTuple):
 def symbol_facts(symbols: Sequence[str], lower: bool) -> tuple[SymbolFacts, list[str]]:
     """Facts, and the strings of all symbols: specials, those of the trees, lower-case forms."""
     strings = [*SPECIALS, *symbols]
-    shown = np.arange(len(SPECIALS), len(strings), dtype=np.int32)
+    displayed = np.arange(len(SPECIALS), len(strings), dtype=np.int32)
     if lower:
         number = {s: i for i, s in reversed(list(enumerate(strings))) if i >= len(SPECIALS)}
         for i, symbol in enumerate(symbols):
@@ -168,13 +168,13 @@ def symbol_facts(symbols: Sequence[str], lower: bool) -> tuple[SymbolFacts, list
             if form not in number:
                 number[form] = len(strings)
                 strings.append(form)
-            shown[i] = number[form]
+            displayed[i] = number[form]
     bits = [PUNCTUATES * (s in PUNCTUATION) | FUNCTIONAL * (s in FUNCTION_TAGS) for s in strings]
     # No string of a tree holds a zero byte, so no word is taken for a mark.
     packed = Strings.pack(["\0" + s for s in SPECIALS] + strings[len(SPECIALS) :])
     with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
         hashes = _hashes(packed.text, packed.offsets)
-    properties = SymbolFacts(hashes, np.array(bits, np.uint8), shown, head_rules(strings))
+    properties = SymbolFacts(hashes, np.array(bits, np.uint8), displayed, head_rules(strings))
     return properties, strings
 
 

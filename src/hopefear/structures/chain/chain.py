@@ -267,19 +267,19 @@ class Chain(NamedTuple):
                     add_cell(mu, a, coef)
                     add_cell(mu, b, -coef)
 
-    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+    def kl_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
         if cost is None:
             value = surprise(self, x, theta, coef, mu)
             return value, value < 0.6  # gold has over half of the probability
-        return divergence(self, x, theta, cost, sharp, coef, mu), False
+        return divergence(self, x, theta, cost, inverse_temperature, coef, mu), False
 
-    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
+    def risk_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
         T, sums = length(x), theta.sums
-        copy_scores(self, T, theta.scores, sharp, sums.scores)
+        copy_scores(self, T, theta.scores, inverse_temperature, sums.scores)
         price_nodes(self, x, cost, sums.prices)
         out = Scores(mu.nodes, mu.edges)
         risk = cost_covariances(chain_shape(self), T, sums.scores, sums, theta.forward, out)
-        scale_parts(self, T, mu, -coef * sharp)
+        scale_parts(self, T, mu, -coef * inverse_temperature)
         return risk
 
     def n_positions(self, x):
@@ -346,7 +346,7 @@ def surprise(chain, x, theta, coef, mu):
 
 
 @helper
-def divergence(chain, x, theta, cost, sharp, coef, mu):
+def divergence(chain, x, theta, cost, inverse_temperature, coef, mu):
     """Sets ``mu`` to ``coef`` times (Q - P), Q by costs; returns the divergence of Q from P."""
     shape, T, sums = chain_shape(chain), length(x), theta.sums
     price_nodes(chain, x, cost, sums.prices)
@@ -354,7 +354,7 @@ def divergence(chain, x, theta, cost, sharp, coef, mu):
     copy_scores(chain, T, theta.scores, 0.0, sums.scores)
     for q in range(T * chain.width):
         if theta.scores.nodes[q] > -math.inf:
-            sums.scores.nodes[q] = -sharp * sums.prices[q]
+            sums.scores.nodes[q] = -inverse_temperature * sums.prices[q]
     out = Scores(mu.nodes, mu.edges)
     value = -marginals(shape, T, sums.scores, theta.forward, out)
     value += expected_score(chain, T, out, sums.scores)

@@ -228,14 +228,14 @@ class Segments(NamedTuple):
     def add_difference(self, x, y, coef, mu, clear):
         add_segment_difference(self, x, y, coef, mu, clear)
 
-    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+    def kl_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
         if cost is None:
             value = nll_of_segments(self, x, theta, coef, mu)
             return value, value < 0.6  # gold has over half of the probability
-        return kl_of_segments(self, x, theta, cost, sharp, coef, mu), False
+        return kl_of_segments(self, x, theta, cost, inverse_temperature, coef, mu), False
 
-    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
-        return risk_of_segments(self, x, theta, cost, sharp, coef, mu)
+    def risk_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
+        return risk_of_segments(self, x, theta, cost, inverse_temperature, coef, mu)
 
     def n_positions(self, x):
         return length(x)

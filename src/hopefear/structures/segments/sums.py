@@ -177,27 +177,27 @@ def nll_of_segments(structure, x, theta, coef, mu):
 
 
 @shared_kernel
-def risk_of_segments(structure, x, theta, cost, sharp, coef, mu):
+def risk_of_segments(structure, x, theta, cost, inverse_temperature, coef, mu):
     """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned."""
     T, prices, charged, scaled = length(x), theta.prices, theta.charged, theta.scaled
     clear_segments(structure, x, mu)
-    scale_scores(structure, T, theta, sharp)
+    scale_scores(structure, T, theta, inverse_temperature)
     blank_spans(structure, T, prices)
     charge_spans(structure, x, cost, 1.0, prices, theta.running, prices)
     risk = segment_covariances(
         structure, T, charged, scaled, prices, theta.logs, theta.costs, mu.spans, mu.pairs
     )
-    make_dense(structure, T, mu, -coef * sharp)
+    make_dense(structure, T, mu, -coef * inverse_temperature)
     return risk
 
 
 @shared_kernel
-def kl_of_segments(structure, x, theta, cost, sharp, coef, mu):
+def kl_of_segments(structure, x, theta, cost, inverse_temperature, coef, mu):
     """Set ``mu`` to ``coef`` (Q - P); returns the divergence of Q from P."""
     T, K, desired, scaled = length(x), structure.begin.size, theta.charged, theta.scaled
     clear_segments(structure, x, mu)
     scale_scores(structure, T, theta, 0.0)  # what is forbidden stays so
-    charge_spans(structure, x, cost, -sharp, desired, theta.running, desired)
+    charge_spans(structure, x, cost, -inverse_temperature, desired, theta.running, desired)
     value = -segment_marginals(structure, T, desired, scaled, theta.logs, mu.spans, mu.pairs)
     for t in range(T):
         for q in range(t * structure.longest * K, stop_of(structure, T, t)):

@@ -191,19 +191,19 @@ def pair_score(theta, n, siblings, lasts, grands):
 
 
 @shared_kernel
-def soften(tree, n, theta, sharp, cost, x, priced):
-    """Log of the sum over relations of ``exp(sharp * score)`` for every arc, into the trial scores.
+def soften(tree, n, theta, inverse_temperature, cost, x, priced):
+    """Writes log sums over relations of ``exp(inverse_temperature * score)`` to the trial scores.
 
     ``priced``: the mean price of an arc's relations goes into ``theta.prices``.
     """
     width, start = tree.width, x.data.starts[x.i]
     for a in range(theta.arcs.first[n + 1]):
-        top = sharp * np.float64(theta.scores.arcs[a])
+        top = inverse_temperature * np.float64(theta.scores.arcs[a])
         total, paid = 0.0, 0.0
         gold = x.data.labels[start + theta.arcs.mod[a] - 1]
         code = theta.arcs.head[a] * tree.labels
         for c in range(tree.labels):
-            share = math.exp(sharp * np.float64(theta.relations[a * width + c]) - top)
+            share = math.exp(inverse_temperature * np.float64(theta.relations[a * width + c]) - top)
             total += share
             if priced:
                 paid += share * cost.label_cost(gold, code + c)

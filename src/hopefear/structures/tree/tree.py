@@ -193,14 +193,14 @@ class Tree(NamedTuple):
             clear_mu(self, x, mu)
         pull_trees(self, x, y, coef, mu)
 
-    def kl_and_gradient(self, x, theta, cost, sharp, coef, mu):
+    def kl_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
         if cost is None:
             value = expect_trees(self, x, theta, coef, mu)
             return value, value < 0.6  # gold has over half of the probability
-        return expect_good_trees(self, x, theta, cost, sharp, coef, mu), False
+        return expect_good_trees(self, x, theta, cost, inverse_temperature, coef, mu), False
 
-    def risk_and_gradient(self, x, theta, cost, sharp, coef, mu):
-        return expect_cost_of_trees(self, x, theta, cost, sharp, coef, mu)
+    def risk_and_gradient(self, x, theta, cost, inverse_temperature, coef, mu):
+        return expect_cost_of_trees(self, x, theta, cost, inverse_temperature, coef, mu)
 
     def n_positions(self, x):
         return length(x)
@@ -361,12 +361,12 @@ def expect_trees(tree, x, theta, coef, mu):
 
 
 @shared_kernel
-def expect_cost_of_trees(tree, x, theta, cost, sharp, coef, mu):
+def expect_cost_of_trees(tree, x, theta, cost, inverse_temperature, coef, mu):
     """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned."""
     n, start, width, risk = length(x), x.data.starts[x.i], tree.width, 0.0
     clear_mu(tree, x, mu)
     mu.extent[WHOLE] = 1
-    soften(tree, n, theta, sharp, cost, x, True)
+    soften(tree, n, theta, inverse_temperature, cost, x, True)
     tree.search.part_slopes(
         *(n, theta.arcs, theta.trial, theta.prices, theta.space, theta.means, theta.slopes)
     )
@@ -376,15 +376,17 @@ def expect_cost_of_trees(tree, x, theta, cost, sharp, coef, mu):
         gold = x.data.labels[start + theta.arcs.mod[a] - 1]
         code = theta.arcs.head[a] * tree.labels
         for c in range(tree.labels):
-            score = sharp * np.float64(theta.relations[a * width + c])
+            score = inverse_temperature * np.float64(theta.relations[a * width + c])
             share = math.exp(score - theta.trial.arcs[a])
             rest = mean * (cost.label_cost(gold, code + c) - price)
-            mu.relations.values[a * width + c] = -coef * sharp * share * (slope + rest)
+            mu.relations.values[a * width + c] = (
+                -coef * inverse_temperature * share * (slope + rest)
+            )
     return risk
 
 
 @shared_kernel
-def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
+def expect_good_trees(tree, x, theta, cost, inverse_temperature, coef, mu):
     """Set ``mu`` to ``coef`` (Q - P); returns the divergence of Q from P."""
     n, start, width = length(x), x.data.starts[x.i], tree.width
     arcs, means, values = theta.arcs, theta.means.arcs, mu.relations.values
@@ -400,7 +402,9 @@ def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
         gold, code, total = x.data.labels[start + arcs.mod[a] - 1], arcs.head[a], 0.0
         for c in range(tree.labels):
             if theta.relations[a * width + c] > -math.inf:  # nothing is wanted that is forbidden
-                total += math.exp(-sharp * cost.label_cost(gold, code * tree.labels + c))
+                total += math.exp(
+                    -inverse_temperature * cost.label_cost(gold, code * tree.labels + c)
+                )
         theta.trial.arcs[a] = math.log(total) if total > 0.0 else -math.inf
     divergence -= tree.search.part_means(n, arcs, theta.trial, theta.space, theta.means)
     for a in range(arcs.first[n + 1]):
@@ -408,7 +412,7 @@ def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
         for c in range(tree.labels):
             if theta.relations[a * width + c] == -math.inf:
                 continue
-            good = -sharp * cost.label_cost(gold, code * tree.labels + c)
+            good = -inverse_temperature * cost.label_cost(gold, code * tree.labels + c)
             mean = means[a] * math.exp(good - theta.trial.arcs[a])
             values[a * width + c] += coef * mean
             divergence += mean * (good - np.float64(theta.relations[a * width + c]))

@@ -20,7 +20,7 @@ from hopefear.tasks.classify.model import Model
 from hopefear.tasks.serving import Service
 
 if TYPE_CHECKING:
-    from hopefear.report.error_examples import Case
+    from hopefear.report.error_examples import ErrorExample
 
 BEST = Question()
 MOST = 400  # examples whose errors are kept
@@ -250,12 +250,12 @@ def _padded(table: np.ndarray, n: int) -> np.ndarray:
 
 def cases(
     model: Model, classes: Sequence[str], mistakes: Sequence[Mistake], texts: Mapping[int, str]
-) -> list[Case]:
+) -> list[ErrorExample]:
     """The mistakes with what misled the model; ``texts`` by number, where there are any.
 
     ``classes`` are those of the model, and behind them those that it lacks.
     """
-    from hopefear.report.error_examples import Case
+    from hopefear.report.error_examples import ErrorExample
     from hopefear.report.examples import Rival, View, WeighedText
 
     rows = []
@@ -278,7 +278,9 @@ def cases(
         }
         rivals = [Rival(classes[k], float(shares[k]), k == gold) for k in order]
         kinds = [f"{names[0]} → {names[1]}"]
-        rows.append(Case(facts, None, view, kinds, sorted({*names}), rivals, reason, number))
+        rows.append(
+            ErrorExample(facts, None, view, kinds, sorted({*names}), rivals, reason, number)
+        )
     return rows
 
 

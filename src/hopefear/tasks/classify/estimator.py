@@ -119,7 +119,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         :class:`hopefear.training.shards.Shards`.
     **params
         Parts and parameters of the learner, by name, such as ``loss="logistic"``,
-        ``readout="voted"`` or ``l1=1e-5``; None is its own value. Checked by :meth:`fit`.
+        ``averaging="voted"`` or ``l1=1e-5``; None is its own value. Checked by :meth:`fit`.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     whole weights are repetitions, weight 0 is absence (while the average weight is at most 10).
     Feature values and weights are float32. Probabilities are the softmax of the scores by a
     temperature, which is fitted on ``X_val``, or on either half of the rows with a model of the
-    other, and 1 where a half has fewer than ten, and in streams; for the readout ``"voted"`` they
+    other, and 1 where a half has fewer than ten, and in streams; for the averaging ``"voted"`` they
     are shares of the votes.
 
     Texts are learned with ``rate=0.3, l1=3e-7`` by ``adagrad-rda``, the default, unless said.
@@ -457,7 +457,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         model = self.model_
         if isinstance(model.predictor, VotedPredictor):
             raise NoWeightsError(
-                "a voted model has no single weight for a feature; use readout='averaged'"
+                "a voted model has no single weight for a feature; use averaging='averaged'"
             )
         return model.predictor.weights.reshape(-1, model.structure.n_parts())
 

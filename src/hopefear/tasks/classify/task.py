@@ -106,10 +106,10 @@ class Classification(Task):
         return structure_for(passes.dataset, bias), build(scale)
 
     def check_together(self, structure: Any, learner: Any, data: SparseDataset) -> None:
-        if self.nb_share and not learner.batch and not learner.readout.keeps_scale:
+        if self.nb_share and not learner.batch and not learner.averaging.keeps_scale:
             raise HopefearError(
                 "nb_share mixes weights with those of naive Bayes, and votes have none; use "
-                "readout=averaged"
+                "averaging=averaged"
             )
 
     def score_names(self, data: SparseDataset) -> set[str]:

@@ -388,7 +388,7 @@ def _cases(
 ) -> Any:
     """How many words of every sentence are wrong, and those sentences to look at."""
     from hopefear.report.arcs import ArcDiagram
-    from hopefear.report.error_examples import Case, Judgement
+    from hopefear.report.error_examples import ErrorExample, Judgement
 
     bank = data.bank
     right, heads = (np.asarray(trees.heads) for trees in (gold, output))
@@ -421,7 +421,7 @@ def _cases(
             kinds |= {"root"} if (wrong_head & ((right == 0) | (heads == 0)))[some].any() else set()
             missed = np.flatnonzero(wrong[some]).tolist()
             rows.append(
-                Case(
+                ErrorExample(
                     {"sentence": i + 1, "wrong words": int(errors[i])},
                     None,
                     tree,

@@ -341,7 +341,9 @@ class Parser(ModelEstimator[ParseModel]):
     def _answer(self, X: Any, question: Question = BEST) -> ParseAnswers:
         check_is_fitted(self)
         with as_value_errors():
-            return answer(self.model_, self._words(X), question, self._jobs())
+            text = isinstance(X, str)
+            rows = read_text(X, self.model_.tokenizer) if text else self._words(X)
+            return answer(self.model_, rows, question, self._jobs())
 
     def _words(self, X: Any) -> Treebank:
         """Sentences without trees."""

@@ -69,7 +69,7 @@ class Pruner:
         kind = data.kind
         structure = pruning_tree(kind.projective, kind.single)
         rule = SGD(rate=0.1, decay=0.8, period=float(len(data)))
-        trainer = OnlineTrainer(structure, Learner(Log(), rule, Averaged(), "every"))
+        trainer = OnlineTrainer(structure, Learner(Log(), rule, Averaged(), "all"))
         passes = Passes(data, seed)
         with stage("which heads are likely", EPOCHS * passes.n, "sentences") as work:
             for epoch in range(EPOCHS):

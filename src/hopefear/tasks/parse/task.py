@@ -60,8 +60,8 @@ class Parsing(Task):
                 f"{data.source} was encoded as {data.features.kind}, which this learner does not "
                 "read; encode it with features=recipe(learner, 'parse').inputs(params, templates)"
             )
-        if not network and not learner.batch and learner.readout.needs_history:
-            raise HopefearError("trees are not decided by vote; use readout=averaged or last")
+        if not network and not learner.batch and learner.averaging.needs_history:
+            raise HopefearError("trees are not decided by vote; use averaging=averaged or last")
 
     def score_names(self, data: TreeDataset) -> tuple[str, ...]:
         return ("uas", "las") if data.labels else ("uas",)

@@ -13,7 +13,7 @@ from hopefear.data.lists.candidates import CandidateLists, without_copies
 from hopefear.data.lists.dataset import Blocks, ListDataset, counts_of, each
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListScores, evaluate_lists
-from hopefear.report.error_examples import Case, Judgement
+from hopefear.report.error_examples import ErrorExample, Judgement
 from hopefear.report.examples import BracketedText, Rival
 from hopefear.tasks.answers import Answers, Question
 from hopefear.tasks.base import Explanation
@@ -284,7 +284,7 @@ def choices(model: RerankModel, blocks: Sequence[CandidateLists]) -> tuple[Judge
         shares.append(ranker.probabilities(rows)[best])
     starts = np.cumsum([0, *map(len, blocks)])
 
-    def cases(order: np.ndarray) -> list[Case]:
+    def cases(order: np.ndarray) -> list[ErrorExample]:
         chosen = []
         for i in order.tolist():
             k = int(np.searchsorted(starts, i, "right")) - 1
@@ -297,7 +297,9 @@ def choices(model: RerankModel, blocks: Sequence[CandidateLists]) -> tuple[Judge
     return judgement, np.concatenate(shares)
 
 
-def _case(model: RerankModel, block: CandidateLists, lists: Any, i: int, number: int) -> Case:
+def _case(
+    model: RerankModel, block: CandidateLists, lists: Any, i: int, number: int
+) -> ErrorExample:
     first, after = block.starts[i : i + 2].tolist()
     data = lists.take([i])
     costs, texts = data.rows.costs, block.texts[first:after]
@@ -321,7 +323,7 @@ def _case(model: RerankModel, block: CandidateLists, lists: Any, i: int, number:
     if reason is not None:
         names = [f"candidate {c} (cost {costs[c]:.4g})" for c in (choice, best)]
         reason = reason._replace(label=names[0], runner_up=names[1])
-    return Case(
+    return ErrorExample(
         {
             "list": block.ids[i],
             "cost": round(float(costs[choice]), 6),

@@ -142,7 +142,9 @@ class RerankModel(Model):
         used = self.predictor.touched()
         if len(used) == self.features.size:
             return self
-        return replace(self, predictor=self.predictor.only(used), features=self.features.kept(used))
+        return replace(
+            self, predictor=self.predictor.only(used), features=self.features.selected(used)
+        )
 
     def own_header(self) -> dict[str, Any]:
         return {

@@ -69,7 +69,7 @@ class Reranking(Task):
 
     def check_together(self, structure: NBest, learner: Any, data: ListDataset) -> None:
         if not learner.batch:
-            check_offsets(learner.readout, data.rows)
+            check_offsets(learner.averaging, data.rows)
 
     def score_names(self, data: ListDataset) -> tuple[str, ...]:
         oracles = np.asarray(data.rows.oracles, np.int64)

@@ -21,7 +21,7 @@ from hopefear.metrics import (
     unknown_words,
 )
 from hopefear.metrics import Tagging as TaggingScores
-from hopefear.report.error_examples import Case, Judgement
+from hopefear.report.error_examples import ErrorExample, Judgement
 from hopefear.report.examples import MarkedText, Rival
 from hopefear.report.examples import Span as Stretch
 from hopefear.tasks.base import Explanation
@@ -189,7 +189,7 @@ def judgement(answers: TagAnswers, gold: Column) -> Judgement:
     wrong = np.array(texts[0]) != np.array(texts[1])
     errors = np.diff(np.concatenate([[0], np.cumsum(wrong)])[starts])
 
-    def cases(order: np.ndarray) -> list[Case]:
+    def cases(order: np.ndarray) -> list[ErrorExample]:
         some = answers.data.take(order)
         ranked, reasons = [], []
         if len(order):
@@ -217,7 +217,7 @@ def judgement(answers: TagAnswers, gold: Column) -> Judgement:
             if reason is not None and places:
                 reason = reason._replace(label=f"{own[places[0]]}: {reason.label}")
             rows.append(
-                Case(
+                ErrorExample(
                     {"sentence": i + 1, "wrong tokens": int(errors[i])},
                     MarkedText(own, right, {*right} - {*mine}),
                     MarkedText(own, mine, {*mine} - {*right}),

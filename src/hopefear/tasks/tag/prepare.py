@@ -136,10 +136,10 @@ class Schemes(NamedTuple):
         assert gold is not None
         try:
             if scheme == "auto":
-                scheme = detect_scheme(gold, starts, place=examples.place, errors=errors)
+                scheme = detect_scheme(gold, starts, line_of=examples.place, errors=errors)
             elif scheme is not None:
                 scheme = scheme_name(scheme)
-                check_scheme(gold, starts, scheme, errors, place=examples.place)
+                check_scheme(gold, starts, scheme, errors, line_of=examples.place)
         except InputError as error:
             raise HopefearError(
                 f"{error}; --scheme none (scheme=None) takes labels as they are, --scheme-errors "
@@ -176,7 +176,7 @@ class Schemes(NamedTuple):
         if self.source is None:
             return Labelled(examples, gold, 0)
         result = mend(
-            gold, examples.starts, self.source, errors, place=examples.place, strangers=held_out
+            gold, examples.starts, self.source, errors, line_of=examples.place, strangers=held_out
         )
         if result.message:
             _warn(result.message)

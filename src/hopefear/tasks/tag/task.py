@@ -14,7 +14,7 @@ from hopefear.core.checks import check_one_of
 from hopefear.core.learner import Learner
 from hopefear.data.blocks import chunks_of, elements
 from hopefear.data.labels import check_blanks
-from hopefear.data.schemes import Place, detect_scheme, spans
+from hopefear.data.schemes import LineOf, detect_scheme, spans
 from hopefear.data.segments import check_segments
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import HopefearError
@@ -417,12 +417,12 @@ def check_held_out(data: SequenceDataset, dev: SequenceDataset) -> None:
 
 
 def check_constraints(
-    data: SequenceDataset, scheme: str | None, constraints: str, place: Place | None = None
+    data: SequenceDataset, scheme: str | None, constraints: str, line_of: LineOf | None = None
 ) -> None:
     """Constraints must have a known name, and gold must keep to those that hold in training."""
     check_one_of("constraints", constraints, CONSTRAINTS)
     if scheme is not None and constraints == "always":
-        spans(Column(data.labels, data.rows.labels), data.rows.starts, scheme, place=place)
+        spans(Column(data.labels, data.rows.labels), data.rows.starts, scheme, line_of=line_of)
 
 
 def check_segment_learner(learner: Any) -> None:
@@ -434,8 +434,8 @@ def check_segment_learner(learner: Any) -> None:
             "the batch CRF learns label chains alone; learn segments by an online learner, such as "
             "crf"
         )
-    if not learner.batch and learner.readout.needs_history:
-        raise HopefearError("segments have no votes; use readout=averaged")
+    if not learner.batch and learner.averaging.needs_history:
+        raise HopefearError("segments have no votes; use averaging=averaged")
 
 
 def check_lengths(data: SequenceDataset, structure: Chain, depth: int = 1) -> None:

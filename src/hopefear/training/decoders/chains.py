@@ -131,7 +131,7 @@ class ChainDecoder(Decoder):
     def linear(self, rows: Any) -> tuple[Any, np.ndarray, Any]:
         """Returns (structure, weights, rows) as searches see them."""
         if isinstance(self.predictor, VotedPredictor):
-            raise HopefearError("a vote has no label probabilities; train with readout=averaged")
+            raise HopefearError("a vote has no label probabilities; train with averaging=averaged")
         return self.structure, self.predictor.weights, rows
 
     def _search(self, rows: Any, work: Callable[..., np.ndarray], depth: int = 1) -> None:

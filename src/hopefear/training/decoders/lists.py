@@ -99,7 +99,7 @@ def check_offsets(kept: Any, rows: Any) -> None:
     if not kept.keeps_scale and rows.offsets.any():
         raise CombinationError(
             "Voted and baseline=offset: votes keep every weight up to a factor, and a fixed score "
-            "cannot be added to that; use baseline=feature, or readout=averaged"
+            "cannot be added to that; use baseline=feature, or averaging=averaged"
         )
 
 

@@ -39,7 +39,7 @@ class TreeDecoder(Decoder):
         self, structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1
     ) -> None:
         if not predictor.linear:
-            raise HopefearError("trees are not decided by vote; use readout=averaged")
+            raise HopefearError("trees are not decided by vote; use averaging=averaged")
         super().__init__(structure, predictor, temperature, n_jobs)
 
     @property

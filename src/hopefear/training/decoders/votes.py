@@ -88,7 +88,7 @@ class VoteReplay:
     Parameters
     ----------
     votes : VotedPredictor
-        What a learner with the readout ``voted`` leaves behind.
+        What a learner with the averaging ``voted`` leaves behind.
     most : int
         Features of a part, at most.
     """

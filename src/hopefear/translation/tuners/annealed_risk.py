@@ -28,25 +28,25 @@ from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProble
 class FreeEnergy(NamedTuple):
     """Mean cost of the candidates, less some of their entropy.
 
-    ``sum_j P_j (cost_j + heat * log P_j)`` with ``P = softmax(sharp * score)``
+    ``sum_j P_j (cost_j + heat * log P_j)`` with ``P = softmax(inverse_temperature * score)``
 
     Parameters
     ----------
     cost : Cost
         Price of a candidate.
-    sharp : float
+    inverse_temperature : float
         Scale of the scores before they become probabilities.
     heat : float
         Worth of entropy. Larger keeps probabilities even.
 
     Examples
     --------
-    >>> FreeEnergy(sharp=2.0).requires()
+    >>> FreeEnergy(inverse_temperature=2.0).requires()
     ('risk',)
     """
 
     cost: Any = Regret()
-    sharp: float = 1.0
+    inverse_temperature: float = 1.0
     heat: float = 0.0
 
     def requires(self):
@@ -55,10 +55,10 @@ class FreeEnergy(NamedTuple):
     def subgradient(self, structure, x, work):
         importance = np.float64(x.data.weights[x.i])
         risk = structure.risk_and_gradient(
-            x, work.theta, self.cost, self.sharp, importance, work.mu
+            x, work.theta, self.cost, self.inverse_temperature, importance, work.mu
         )
         if self.heat > 0.0:
-            risk -= self.heat * warm(x, work, self.sharp * self.heat * importance)
+            risk -= self.heat * warm(x, work, self.inverse_temperature * self.heat * importance)
         work.loss[0] = importance * risk
         work.gold_margin[0] = structure.margin(x, work.theta, work.y, False)
         return 1 if importance > 0.0 else 0
@@ -86,11 +86,11 @@ class AnnealedRisk(RoundsTuner):
     """Expected cost, minimised again and again while probabilities become sharper.
 
     ``min_w  mean_i sum_j P_ij cost_ij - heat * H(P_i)  +  l2 * |w|**2``,
-    ``P = softmax(sharp * score)``
+    ``P = softmax(inverse_temperature * score)``
 
     Parameters
     ----------
-    sharp : float
+    inverse_temperature : float
         The first scale of scores, for weights of which the scores of a list have a standard
         deviation of 1. Smaller begins with a smoother function, further from what is wanted.
     factor : float
@@ -113,9 +113,9 @@ class AnnealedRisk(RoundsTuner):
     -----
     Weights and scale say the same thing twice; without ``l2`` weights would grow at the first
     level until they leave nothing to anneal. So weights are measured in a unit that the scores of
-    those at the start give, which is what ``sharp`` and ``l2`` mean, and come back in their own.
-    Where they are all zero the unit is 1. The weights that are given back are from the level with
-    the best score of the best candidates, on held-out lists where there are any.
+    those at the start give, the unit of ``inverse_temperature`` and ``l2``; they come back in
+    their own. Where they are all zero the unit is 1. The weights that are given back are from the
+    level with the best score of the best candidates, on held-out lists where there are any.
 
     Defaults were chosen by the score on the tuning lists this library was developed with. Without
     heat, an ``l2`` of 0.0001 beat 0.001 at each ``corpus`` of 0, 0.25, 0.5, 0.75 and 1; an ``l2``
@@ -125,13 +125,13 @@ class AnnealedRisk(RoundsTuner):
     Examples
     --------
     >>> AnnealedRisk(levels=3).signature()[:53]
-    'tuner:annealed-risk(sharp=0.5,factor=2,levels=3,agree'
+    'tuner:annealed-risk(inverse_temperature=0.5,factor=2,levels=3,agree'
     """
 
     name: ClassVar[str] = "annealed-risk"
     rounds_parameter: ClassVar[str] = "levels"
 
-    sharp: float = 0.5
+    inverse_temperature: float = 0.5
     factor: float = 2.0
     levels: int = 6
     agreement: float = 0.01
@@ -144,7 +144,7 @@ class AnnealedRisk(RoundsTuner):
         check_parameters(
             self,
             at_least={"levels": 1, "max_iter": 1, "heat": 0, "l2": 0, "agreement": 0},
-            above={"sharp": 0, "factor": 1},
+            above={"inverse_temperature": 0, "factor": 1},
         )
 
     def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
@@ -154,9 +154,9 @@ class AnnealedRisk(RoundsTuner):
         u = np.asarray(problem.start, np.float64) / unit
         mass = float(data.rows.weights.sum(dtype=np.float64))
         for level in range(self.levels):
-            sharp = self.sharp * self.factor**level
+            inverse_temperature = self.inverse_temperature * self.factor**level
             heat = self.heat / self.factor**level if level + 1 < self.levels else 0.0
-            loss = FreeEnergy(Regret(), sharp, heat)
+            loss = FreeEnergy(Regret(), inverse_temperature, heat)
             minimum = minimise(
                 LossObjective(structure, loss, data.rows, self.l2 * mass),
                 u,
@@ -164,9 +164,16 @@ class AnnealedRisk(RoundsTuner):
                 tolerance=1e-4,
             )
             u = minimum.w
-            risk = LossObjective(structure, FreeEnergy(Regret(), sharp), data.rows, 0.0)(u)[0]
+            risk = LossObjective(
+                structure, FreeEnergy(Regret(), inverse_temperature), data.rows, 0.0
+            )(u)[0]
             cost = float(data.rows.weights @ regrets(problem, data, u))
-            values = {"sharp": sharp, "heat": heat, "risk": float(risk) / mass, "cost": cost / mass}
+            values = {
+                "inverse_temperature": inverse_temperature,
+                "heat": heat,
+                "risk": float(risk) / mass,
+                "cost": cost / mass,
+            }
             yield Round(u * unit, {**values, "iterations": minimum.iterations})
             if abs(risk - cost) <= self.agreement * cost:
                 break

@@ -28,11 +28,11 @@ class ExpectedScore(RoundsTuner):
     """The corpus score of counts as the model expects them, by L-BFGS or OWL-QN.
 
     ``max_w  metric(sum_i sum_j P_ij counts_ij) / 100 - l2 |w - start|**2 - l1 |w - start|``,
-    ``P = softmax(sharp * score)``
+    ``P = softmax(inverse_temperature * score)``
 
     Parameters
     ----------
-    sharp : float
+    inverse_temperature : float
         The first scale of scores, for weights at the start of size 1 on features of unit spread.
         Smaller begins with a smoother function, further from what is wanted.
     factor : float
@@ -66,13 +66,13 @@ class ExpectedScore(RoundsTuner):
     Examples
     --------
     >>> ExpectedScore(levels=2).signature()[:49]
-    'tuner:expected-score(sharp=20,factor=3,levels=2,l'
+    'tuner:expected-score(inverse_temperature=20,factor=3,levels=2,l'
     """
 
     name: ClassVar[str] = "expected-score"
     rounds_parameter: ClassVar[str] = "levels"
 
-    sharp: float = 20.0
+    inverse_temperature: float = 20.0
     factor: float = 3.0
     levels: int = 3
     l2: float = 0.0
@@ -82,7 +82,14 @@ class ExpectedScore(RoundsTuner):
     def __post_init__(self) -> None:
         check_parameters(
             self,
-            at_least={"levels": 1, "max_iter": 1, "sharp": 0, "factor": 0, "l1": 0, "l2": 0},
+            at_least={
+                "levels": 1,
+                "max_iter": 1,
+                "inverse_temperature": 0,
+                "factor": 0,
+                "l1": 0,
+                "l2": 0,
+            },
         )
 
     def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
@@ -93,8 +100,8 @@ class ExpectedScore(RoundsTuner):
         start /= size
         move = np.zeros(len(start))
         for level in range(self.levels):
-            sharp = self.sharp * self.factor**level
-            objective = Expected(problem, unit, start, sharp, size, self.l2)
+            inverse_temperature = self.inverse_temperature * self.factor**level
+            objective = Expected(problem, unit, start, inverse_temperature, size, self.l2)
             minimum = minimise(objective, move, l1=self.l1, max_iter=self.max_iter, tolerance=1e-6)
             move = minimum.w
             values = {"loss": minimum.value, "iterations": minimum.iterations}
@@ -109,12 +116,12 @@ class Expected:
         problem: TuningProblem,
         unit: np.ndarray,
         start: np.ndarray,
-        sharp: float,
+        inverse_temperature: float,
         size: float,
         l2: float,
     ) -> None:
         self.problem, self.unit, self.start = problem, unit, start
-        self.sharp, self.l2 = sharp, l2
+        self.inverse_temperature, self.l2 = inverse_temperature, l2
         rows = problem.data.rows
         # Fixed scores of candidates stay in proportion to the weights, whose size is made 1.
         self.rows = rows._replace(offsets=(rows.offsets / size).astype(rows.offsets.dtype))
@@ -125,13 +132,15 @@ class Expected:
         weights = (self.start + change) / self.unit
         points = ListDecoder(NBest(len(weights)), LinearPredictor(weights)).scores(self.rows)
         sums = np.zeros(self.counts.shape[1])
-        expect_counts(self.rows.starts, points, self.sharp, self.counts, self.shares, sums)
+        expect_counts(
+            self.rows.starts, points, self.inverse_temperature, self.counts, self.shares, sums
+        )
         value, slope = self.score(sums)
         forces = np.zeros(len(points))
         pull_candidates(self.rows.starts, self.shares, self.counts, slope, forces)
         gradient = np.zeros(len(weights))
         add_candidates(self.rows, forces, gradient)
-        gradient *= -self.sharp / self.unit
+        gradient *= -self.inverse_temperature / self.unit
         if self.l2 > 0.0:
             gradient += 2.0 * self.l2 * change
             value -= self.l2 * float(change @ change)
@@ -177,13 +186,13 @@ def add_spreads(data, sums, products, squares, candidates):
 
 
 @kernel
-def expect_counts(starts, points, sharp, counts, shares, sums):
+def expect_counts(starts, points, inverse_temperature, counts, shares, sums):
     """Probabilities of all candidates, and the sums of counts that they expect."""
     for i in range(starts.size - 1):
         first, last = starts[i], starts[i + 1]
         top, total = points[first:last].max(), 0.0
         for c in range(first, last):
-            shares[c] = math.exp(sharp * (points[c] - top))
+            shares[c] = math.exp(inverse_temperature * (points[c] - top))
             total += shares[c]
         for c in range(first, last):
             shares[c] /= total

@@ -35,7 +35,7 @@ class Hols(RoundsTuner):
         Steps at most; there are fewer when none gains.
     held_out : float
         Share of the lists that steps are chosen on, where the problem has no held-out lists.
-    sharp : float
+    inverse_temperature : float
         Scale of scores in the expected cost, for weights of which the scores of a list have a
         standard deviation of 1. Larger looks at the best candidates only.
     inner : int
@@ -60,27 +60,29 @@ class Hols(RoundsTuner):
     weights of 0 the first step is taken whatever it is worth: its length does not matter, and what
     comes first in a list was no choice of the weights.
 
-    ``sharp`` and ``inner`` were chosen by the score on the tuning lists (val) this library was
-    developed with.
+    ``inverse_temperature`` and ``inner`` were chosen by the score on the tuning lists
+    (val) this library was developed with.
 
     Examples
     --------
     >>> Hols(inner=1).signature()[:47]
-    'tuner:hols(rounds=20,held_out=0.5,sharp=4,inner'
+    'tuner:hols(rounds=20,held_out=0.5,inverse_temperature=4,inner'
     """
 
     name: ClassVar[str] = "hols"
 
     rounds: int = 20
     held_out: float = 0.5
-    sharp: float = 4.0
+    inverse_temperature: float = 4.0
     inner: int = 5
     corpus: float = 0.25
     swap: bool = True
     dense: int = -1
 
     def __post_init__(self) -> None:
-        check_parameters(self, at_least={"rounds": 1, "inner": 1, "dense": -1}, above={"sharp": 0})
+        check_parameters(
+            self, at_least={"rounds": 1, "inner": 1, "dense": -1}, above={"inverse_temperature": 0}
+        )
         check_fraction("Hols: held_out", self.held_out)
 
     def following(self) -> dict[str, Any]:
@@ -105,7 +107,7 @@ class Hols(RoundsTuner):
                 weights, steps = weights + move, steps + 1
                 yield stand("direction")
         for _ in range(self.rounds if (dense := self._dense(problem)) else 0):
-            move, worth = roles[0].each(weights, dense)
+            move, worth = roles[0].best_axis_step(weights, dense)
             if not move.any():
                 break
             weights, steps = weights + move, steps + 1
@@ -143,7 +145,7 @@ class _ListRoles:
         self, problem: TuningProblem, hols: Hols, train: ListDataset, held: ListDataset
     ) -> None:
         data, self.unit = priced(replace(problem, data=train), hols.corpus)
-        loss = Risk(Regret(), hols.sharp)
+        loss = Risk(Regret(), hols.inverse_temperature)
         self.undecided = problem.undecided
         self.objective = LossObjective(NBest(len(problem.start)), loss, data.rows, 0.0)
         self.search = WeightSearch(problem, held)
@@ -156,7 +158,7 @@ class _ListRoles:
         step = self.search.best(weights, towards, low=0.0)
         return step.t * towards, step.worth
 
-    def each(self, weights: np.ndarray, n: int) -> tuple[np.ndarray, float]:
+    def best_axis_step(self, weights: np.ndarray, n: int) -> tuple[np.ndarray, float]:
         """The same along each of the first ``n`` weights in turn."""
         move, worth = np.zeros(len(weights)), -math.inf
         for j in range(n):

@@ -36,7 +36,7 @@ class OnlineTuner(RoundsTuner):
     Parameters
     ----------
     learner : Learner
-        Loss, rule, readout.
+        Loss, rule, averaging.
     epochs : int
         Passes over the lists, at most.
     background : {"none", "hope", "prediction", "oracle"}
@@ -58,7 +58,7 @@ class OnlineTuner(RoundsTuner):
     Scores of the lists that were tuned on choose nothing by default. The decoder's weights were
     often tuned on the very same lists, and then no epoch beats their score there, though it may
     anywhere else; the best epoch there is the one that fits these lists most. The last is
-    an average over all of them, where the readout averages.
+    an average over all of them, where the averaging averages.
 
     Examples
     --------
@@ -83,10 +83,10 @@ class OnlineTuner(RoundsTuner):
             shares=("memory",),
             choices={"background": BACKGROUNDS, "keep": KEEPS},
         )
-        if isinstance(self.learner.readout, Voted):
+        if isinstance(self.learner.averaging, Voted):
             raise CombinationError(
                 "tuning and Voted: a decoder reads one weight for each feature, and votes are "
-                "many; use readout=averaged"
+                "many; use averaging=averaged"
             )
 
     def parameters(self) -> dict[str, Any]:

@@ -152,10 +152,10 @@ class Pro(RoundsTuner):
                 "Pro: line_search finds how far to go from old to new weights, and interpolate "
                 f"says so ({self.interpolate:g}); use one of them"
             )
-        if isinstance(self.classifier, Learner) and isinstance(self.classifier.readout, Voted):
+        if isinstance(self.classifier, Learner) and isinstance(self.classifier.averaging, Voted):
             raise CombinationError(
                 "Pro and Voted: a decoder reads one weight for each feature, and votes are many; "
-                "use readout=averaged"
+                "use averaging=averaged"
             )
 
     def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
