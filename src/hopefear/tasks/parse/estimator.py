@@ -17,7 +17,6 @@ from hopefear.tasks.estimator import (
     as_value_errors,
     for_streams,
     given_together,
-    held_out,
 )
 from hopefear.tasks.parse.answers import BEST, ParseAnswers, ParsedSentence, answer, read_text
 from hopefear.tasks.parse.model import ParseModel
@@ -31,7 +30,7 @@ from hopefear.tasks.parse.prepare import (
 from hopefear.tasks.parse.pruning import HEADS
 from hopefear.tasks.parse.taggers import FOLDS
 from hopefear.tasks.parse.task import Parsing, scores_of
-from hopefear.tasks.prepare import Run
+from hopefear.tasks.prepare import Run, held_out
 from hopefear.training.loop import Event
 
 
