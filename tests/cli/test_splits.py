@@ -7,8 +7,9 @@ import json
 import pytest
 
 import hopefear
-from hopefear import Classifier, Reranker
+from hopefear import Classifier, Parser, Reranker, Tagger
 from hopefear.data.generators import candidate_lists, sparse_linear
+from hopefear.data.grammar import synthetic_treebank
 from hopefear.data.write_svmlight import write_svmlight
 from hopefear.tasks.prepare import folds
 
@@ -18,6 +19,9 @@ pytestmark = pytest.mark.interpreted
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("splits")
+    sentences = [["Ann B", "met O", "Bo B"], ["Bo B", "left O"], ["it O", "rains O"]] * 7
+    (place / "train.txt").write_text("".join("\n".join(each) + "\n\n" for each in sentences))
+    (place / "train.conllu").write_bytes(synthetic_treebank(16, seed=1).file.text)
     problem = sparse_linear(90, 20, per_row=(3, 6), true_weights=10, seed=5)
     write_svmlight(place / "train.svm", problem.dataset())
     write_lists(place / "train.jsonl", candidate_lists(40, 5, 12, doubt=3.0, seed=4))
@@ -39,10 +43,11 @@ def write_lists(path, lists):
             print(json.dumps({"id": f"list {i}", "candidates": candidates}), file=file)
 
 
-TASKS = [("classify", "svm", Classifier), ("rerank", "jsonl", Reranker)]
+TASKS = [("classify", "svm", Classifier), ("rerank", "jsonl", Reranker), ("tag", "txt", Tagger)]
+TREES = {"order": 1, "features": "light", "hash_bits": 12}
 
 
-@pytest.mark.parametrize(("task", "ending", "estimator"), TASKS[1:])
+@pytest.mark.parametrize(("task", "ending", "estimator"), TASKS)
 def test_a_part_is_held_out_as_python_does(run, folder, task, ending, estimator):
     file = f"train.{ending}"
     argv = ["train", task, "--train", file, "--learner", "perceptron", "--epochs", 6]
@@ -67,6 +72,16 @@ def test_folds_score_each_part_and_the_model_learns_from_all(run, folder, task, 
     assert result["deviation"][name] > 0.0
     run(*argv, "--model", "plain.model")
     assert (folder / "folds.model").read_bytes() == (folder / "plain.model").read_bytes()
+
+
+def test_a_part_of_a_treebank_is_held_out_as_python_does(run, folder):
+    more = ["--order", 1, "--features", "light", "--hash-bits", 12, "--learner", "perceptron"]
+    argv = ["train", "parse", "--train", "train.conllu", "--epochs", 2, *more, "--dev", "25%"]
+    assert run(*argv, "--model", "trees.model")[0] == 0
+    X, y, _ = hopefear.read(folder / "train.conllu", task="parse")
+    common = {"epochs": 2, "early_stopping": True, "validation_fraction": 0.25, **TREES}
+    model, other = Parser("perceptron", **common).fit(X, y).model_, folder / "trees.model"
+    assert (model.weights == hopefear.load_model(other).weights).all()
 
 
 def test_every_example_is_in_one_part():

@@ -23,6 +23,17 @@ def rows():
     return X, (X @ np.array([[2, 0, -2], [0, 2, -2]]).repeat(3, 0)).argmax(axis=1)
 
 
+def texts():
+    rng = np.random.default_rng(1)
+    words = {"hope": ["bright", "morning", "sails"], "fear": ["dark", "night", "cliffs"]}
+    y = rng.choice(list(words), 60).tolist()
+    X = [
+        " ".join(rng.choice([*words[name], "the", "sea", f"ship{k}"], 5))
+        for k, name in enumerate(y)
+    ]
+    return X, y
+
+
 def sentences():
     bank = small_trees.small_treebank(40, seed=2)
     words, tags = (bank.sentences.columns[name].texts() for name in ("form", "upos"))
@@ -51,15 +62,17 @@ def lists():
 
 RUNS = {
     "classify": (Classifier(epochs=3, **HELD_OUT), rows, 0.75),
+    "votes": (Classifier("vrda", epochs=3, **HELD_OUT), rows, 0.7),
+    "texts": (Classifier(epochs=3, ngrams=2, **HELD_OUT), texts, 0.8),
     "tag": (Tagger(epochs=3, **HELD_OUT), sentences, 0.9),
     "parse": (Parser(epochs=3, order=1, features="light", hash_bits=12, **HELD_OUT), trees, 0.8),
     "rerank": (Reranker(epochs=3, **HELD_OUT), lists, None),
 }
 
 
-@pytest.mark.parametrize("task", RUNS)
-def test_a_run_learns_stops_and_comes_back_from_its_file(task, tmp_path):
-    estimator, data, least = RUNS[task]
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_learns_stops_and_comes_back_from_its_file(name, tmp_path):
+    estimator, data, least = RUNS[name]
     X, y = data()
     model = clone(estimator).fit(X[:-10], y[:-10])
     score, again = model.score(X[-10:], y[-10:]), clone(estimator).fit(X[:-10], y[:-10])

@@ -98,8 +98,8 @@ def test_a_model_does_not_depend_on_where_its_data_come_from(
         header, arrays = content(model)
         assert arrays == wanted[1], name
         assert json.loads(json.dumps(header)) == json.loads(json.dumps(wanted[0])), name
-        again = Tagger.load(name)
-        assert again.predict(X[:5]) == tagger.predict(X[:5])
+        if case != "options":  # whose features look at words alone, so tokens are words
+            assert Tagger.load(name).predict(X[:5]) == tagger.predict(X[:5])
 
 
 @pytest.mark.parametrize("n", [None, 2])
@@ -125,8 +125,8 @@ def test_records_are_the_same_everywhere(sentences, tmp_path, monkeypatch, capsy
     assert all(("probability" in span) == proba for one in flat for span in one["spans"])
     service = service_of(tagger.model_)
     inputs = [service.read(each) for each in new]
-    if n is None and not proba:
-        assert [one["sentences"][0] for one in service.predict(inputs)] == records
+    if n is None:
+        assert [one["sentences"][0] for one in service.predict(inputs, proba)] == records
     if n is not None and not proba:
         assert [one["sentences"][0] for one in service.nbest(inputs, n)] == records
 

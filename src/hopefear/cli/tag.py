@@ -853,7 +853,7 @@ def _written(args: argparse.Namespace, found: TagAnswers) -> Iterator[bytes]:
     if form == "inline":
         return _lines(found, coloured)
     if form == "json" or (form is None and given == "json" and (args.nbest or proba)):
-        return (_json(record.as_dict()) for record in found)
+        return _objects(found)
     if given == "text" or (given == "json" and form == "columns"):
         return _token_lines(found, proba, texts=True)
     file, name = found.examples.file, _reading(found.model)["column"] or "label"
@@ -956,8 +956,17 @@ def is_coloured(output: str) -> bool:
     return output == "-" and not plain and sys.stdout.isatty()
 
 
-def _json(record: Mapping[str, Any]) -> bytes:
-    return (json.dumps(record, ensure_ascii=False) + "\n").encode()
+def _objects(found: TagAnswers) -> Iterator[bytes]:
+    """A JSON object an output, with what else the object of its sentence has, where it is one."""
+    from hopefear.data.token_objects import other_fields
+
+    file, fields = found.examples.file, None
+    if found.examples.form == "json" and file is not None:
+        fields, name = other_fields(file), _reading(found.model)["column"] or "label"
+    for i, record in zip(found.sentences.tolist(), found, strict=True):
+        given = {} if fields is None else {**fields[i], name: record.labels}
+        line = json.dumps({**given, **record.as_dict()}, ensure_ascii=False)
+        yield f"{line}\n".encode()
 
 
 def _pairs(model: SequenceModel) -> tuple[Sequence[str], list[list[float]]] | None:

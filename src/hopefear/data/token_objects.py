@@ -160,6 +160,13 @@ def with_labels(file: TokenFile, name: str, labels: Column) -> Iterator[bytes]:
     yield b"\n".join(lines)
 
 
+def other_fields(file: TokenFile) -> list[dict[str, Any]]:
+    """Returns what the object of each sentence has beside its tokens."""
+    lines = _lines(file)
+    objects = [json.loads(lines[line - 1]) for line in _first_lines(file.sentences)]
+    return [{key: one[key] for key in one if key not in WORDS} for one in objects]
+
+
 def _first_lines(sentences: Sentences) -> list[int]:
     assert sentences.lines is not None
     return [int(line) for line in sentences.lines[sentences.starts[:-1]]]

@@ -570,15 +570,23 @@ def _check_merging(trainer: OnlineTrainer) -> None:
         return
     arrays = rule.from_sums(sums, state.clock)
     names = [name for name in state._fields if name != "clock"]
-    before = _weights(trainer)
-    trainer.state = state._replace(
-        **{
-            name: np.ascontiguousarray(array, getattr(state, name).dtype)
-            for name, array in zip(names, arrays, strict=True)
-        }
-    )
-    _agree(_weights(trainer), before, f"{describe(rule)}: from_sums does not undo to_sums")
+    before: list[np.ndarray] = []
+    after: list[np.ndarray] = []
+    merged = {
+        name: np.array(array, getattr(state, name).dtype)
+        for name, array in zip(names, arrays, strict=True)
+    }
+    own = state._replace(**{name: getattr(state, name).copy() for name in names})
+    for weights, start in ((before, own), (after, state._replace(**merged))):
+        trainer.state = start._replace(clock=state.clock.copy())
+        weights.append(_weights(trainer))
+        for j in range(trainer.n):
+            rule.update(trainer.state, j, 0.3, 0.5, 0.5)
+        rule.tick(trainer.state, trainer.ticks + 1)
+        weights.append(_weights(trainer))
     trainer.state = state
+    _agree(after[0], before[0], f"{describe(rule)}: from_sums does not undo to_sums")
+    _agree(after[1], before[1], f"{describe(rule)}: it learns otherwise after from_sums")
 
 
 def _check_rebase(trainer: OnlineTrainer) -> None:

@@ -150,18 +150,20 @@ function token(one, i, t, first) {
 
 function words(best, i) {
   const line = el("p", { class: "words", on: { keydown: move } });
-  const spans = new Map((best.spans || []).map((span) => [span.first, span]));
+  // Places of spans are characters where those of tokens are, else tokens.
+  const spans = new Map((best.spans || []).map((span) => [span.start, span]));
   let target = line, open = null;
   best.tokens.forEach((one, t) => {
     if (t && !(one.start !== undefined && one.start === best.tokens[t - 1].end)) target.append(" ");
-    if (spans.has(t)) {
-      open = spans.get(t);
+    const start = one.start ?? t, end = one.end ?? t + 1;
+    if (spans.has(start)) {
+      open = spans.get(start);
       target = el("mark", { class: colour(open.label) });
       line.append(target);
     }
     target.append(token(one, i, t, t === 0));
     if (!best.spans) target.append(" ", el("small", {}, String(one.label)));
-    if (open && t === open.after - 1) {
+    if (open && end === open.end) {
       target.append(" ", el("small", {}, open.label));
       target = line;
       open = null;
@@ -236,7 +238,7 @@ function percent(p) {
 function ranking(outputs, i) {
   const most = Math.max(1e-300, ...outputs.map((one) => one.probability || 0));
   const rows = outputs.map((one, k) => {
-    const p = one.probability, text = one.text ?? one.tree;
+    const p = one.probability, text = one.tokens ? "" : one.text ?? one.tree;
     const name = one.label ?? (one.tokens ? others(one, outputs[0]) : `candidate ${one.position ?? one.best}`);
     const bar = el("div", { class: "bar" });
     bar.style.width = `${100 * (i === null ? Math.min(1, p || 0) : (p || 0) / most)}%`;

@@ -12,12 +12,7 @@ from hopefear.data.treebank import MISSING, Treebank
 from hopefear.errors import HopefearError
 from hopefear.tasks.answers import Question
 from hopefear.tasks.base import Explanation, NBestList, Predictions, Trained, begin, cut
-from hopefear.tasks.estimator import (
-    ModelEstimator,
-    as_value_errors,
-    for_streams,
-    given_together,
-)
+from hopefear.tasks.estimator import ModelEstimator, as_value_errors, for_streams, given_together
 from hopefear.tasks.parse.answers import BEST, ParseAnswers, ParsedSentence, answer, read_text
 from hopefear.tasks.parse.model import ParseModel
 from hopefear.tasks.parse.prepare import (
@@ -364,7 +359,6 @@ class Parser(ModelEstimator[ParseModel]):
 
     def _prepare(self, examples: Any, options: Mapping[str, Any]) -> PreparedTrees:
         prepared = prepare(examples, options)
-        none = prepared.examples.take([])
         data = prepared.data.take([]).known(None, 0)
-        self._first = replace(prepared, data=data, examples=none)
+        self._first = replace(prepared.alone(), data=data)
         return prepared

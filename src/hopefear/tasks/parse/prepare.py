@@ -70,16 +70,16 @@ class PreparedTrees(Prepared):
 
     Parameters
     ----------
-    examples : Treebank
-        The trees as they came; those of ``data`` have the tags that are learned from.
     options : mapping
         Parameters of the estimator.
+    examples : Treebank, optional
+        The trees as they were given.
     """
 
     task: Parsing
-    data: TreeDataset
-    examples: Treebank
+    data: TreeDataset  # its bank has the tags that are learned from
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    examples: Treebank | None = field(default=None, repr=False)
 
     def sizes(self) -> dict[str, Any]:
         data = self.data
@@ -90,23 +90,27 @@ class PreparedTrees(Prepared):
             "relations": len(data.labels),
         }
 
-    def split(self, fraction: float, seed: int) -> tuple[PreparedTrees, TreeDataset]:
-        return self._parted(*held_out(len(self.examples), fraction, seed, "sentences"))
-
-    def folds(self, k: int, seed: int) -> Iterator[tuple[PreparedTrees, TreeDataset]]:
-        return (self._parted(*parts) for parts in folds(len(self.examples), k, seed))
-
-    def _parted(self, rest: np.ndarray, part: np.ndarray) -> tuple[PreparedTrees, TreeDataset]:
-        """Prepares the rest anew: relations, taggers and pruner must not know the part."""
-        prepared = prepare(self.examples.take(rest), self.options)
-        return prepared, prepared.held_out(self.examples.take(part))
-
     def held_out(self, examples: Treebank | TreeDataset) -> TreeDataset:
         """Returns other trees as the model of this data will see them."""
         if isinstance(examples, TreeDataset):
             return self.encoded(examples.bank)
         warn_of_unknown(examples, self.data.labels)
         return self.encoded(self._tagged(examples))
+
+    def split(self, fraction: float, seed: int) -> tuple[PreparedTrees, TreeDataset]:
+        return self._parted(*held_out(len(self.data), fraction, seed, "sentences"))
+
+    def folds(self, k: int, seed: int) -> Iterator[tuple[PreparedTrees, TreeDataset]]:
+        return (self._parted(*parts) for parts in folds(len(self.data), k, seed))
+
+    def _parted(self, rest: np.ndarray, part: np.ndarray) -> tuple[PreparedTrees, TreeDataset]:
+        """Trees to learn from, pruned and tagged by these alone, and others as held out."""
+        bank = self.data.bank if self.examples is None else self.examples
+        prepared = prepare(bank.take(rest), self.options)
+        return prepared, prepared.held_out(bank.take(part))
+
+    def alone(self) -> PreparedTrees:
+        return replace(self, examples=None)
 
     def encoded(self, bank: Treebank) -> TreeDataset:
         """Returns trees that have their tags in the features and relations of this data."""
@@ -207,11 +211,11 @@ def prepare(examples: Treebank, options: Options) -> PreparedTrees:
     return PreparedTrees(
         task=Parsing(data.kind, taggers),
         data=data,
-        examples=examples,
         stop_on=options["metric"] or ("las" if data.labels else "uas"),
         reading=reading,
         messages=messages,
         options=given,
+        examples=examples,
     )
 
 

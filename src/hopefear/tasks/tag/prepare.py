@@ -185,7 +185,7 @@ class Schemes(NamedTuple):
         gold = learned = result.labels
         if self.model not in (None, self.source):
             # Held-out data is scored, not learned from: read as the scorer reads it.
-            how: Any = {"place": examples.place, "repair": True}
+            how: Any = {"line_of": examples.place, "repair": True}
             learned = convert(gold, examples.starts, self.source, str(self.model), **how)
         return Labelled(replace(examples, gold=learned), gold, result.changes)
 

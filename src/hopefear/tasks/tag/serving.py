@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -100,6 +101,16 @@ class TagService(SentenceService):
 
     def reason(self, sentence: list[Any], t: int, top: int) -> dict[str, Any]:
         return self._decoder.explain(self._data([sentence]), 0, t).facts(top)
+
+    def steps(self, one: Passage, verb: str, numbers: Mapping[str, int]) -> int:
+        steps = super().steps(one, verb, numbers)
+        if numbers.get("proba"):  # every span needs a search of its own
+            spans = [len(sentence) // 2 for sentence in one.sentences]
+            sizes = map(len, one.sentences)
+            steps += sum(
+                self.search_steps(size, 0) * (1 + n) for size, n in zip(sizes, spans, strict=True)
+            )
+        return steps
 
     def search_steps(self, size: int, n: int) -> int:
         # A network takes as long as some twenty times the features, and labels count beyond a few.
