@@ -1,4 +1,4 @@
-"""Which epoch of an online tuner to keep where no lists are held out: a comparison of rules.
+"""Rules for the epoch that an online tuner keeps where no lists are held out.
 
     python bench/tune_default.py choose     # rules compared on lists that are no test set
     python bench/tune_default.py show       # start, old default and new one on both test sets

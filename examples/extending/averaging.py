@@ -7,20 +7,20 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.averages import (
-    Account,
+    AverageAccumulator,
     change_line,
-    close_tick,
-    new_account,
-    settle_line,
-    start_afresh,
-    totals_now,
+    end_tick,
+    flush_line,
+    new_accumulator,
+    reset_window,
+    running_totals,
 )
 from hopefear.core.component import component
 from hopefear.core.interfaces import Averaging
 
 
 class Tail(NamedTuple):
-    account: Account
+    account: AverageAccumulator
     seen: np.ndarray  # int64[1]: examples so far
 
 
@@ -45,10 +45,10 @@ class TailAveraged(NamedTuple):
         return "" if self.skip >= 0 else "skip must not be negative"
 
     def init_memory(self, n, window):
-        return Tail(new_account(n, window), np.zeros(1, np.int64))
+        return Tail(new_accumulator(n, window), np.zeros(1, np.int64))
 
     def reset_window(self, memory):
-        start_afresh(memory.account)
+        reset_window(memory.account)
 
     def predictor(self, memory, trainer):
         if memory.seen[0] <= self.skip:
@@ -56,9 +56,9 @@ class TailAveraged(NamedTuple):
         return trainer.linear(trainer.mean(memory.account, np.float32))
 
     def end_tick(self, memory, clock):
-        close_tick(memory.account, clock, memory.account.lived[0])
+        end_tick(memory.account, clock, memory.account.lived[0])
         memory.account.lived[0] = 0.0
-        return totals_now(memory.account)
+        return running_totals(memory.account)
 
     def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
         change_line(memory.account, totals, j, m0, r0, f0, m1, r1, f1)
@@ -72,4 +72,4 @@ class TailAveraged(NamedTuple):
         return memory.account.closed[0] == memory.account.drop.size
 
     def flush(self, memory, j, m, r, f):
-        settle_line(memory.account, totals_now(memory.account), j, m, r, f)
+        flush_line(memory.account, running_totals(memory.account), j, m, r, f)

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, UpdateRule
-from hopefear.core.workspace import Shrunk, shrink
+from hopefear.core.workspace import SoftThresholdedWeights, shrink
 
 
 class SignState(NamedTuple):
@@ -53,7 +53,7 @@ class SignDescent(NamedTuple):
 
     def weight_view(self, state):
         real = state.m.dtype.type
-        return Shrunk(state.m, real(1.0), real(state.clock[DROP]))
+        return SoftThresholdedWeights(state.m, real(1.0), real(state.clock[DROP]))
 
     def lazy_weight(self, state, j):
         return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0

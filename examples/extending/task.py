@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hopefear.core.component import kernel
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import IdentityFeatures, from_parts
 from hopefear.losses.perceptron import Perceptron
@@ -194,7 +194,11 @@ def decided(structure: Subset, weights: np.ndarray, rows: SubsetRows) -> np.ndar
     """1 for every item that is chosen, else 0."""
     chosen = np.zeros(len(rows.labels), np.int32)
     choose_all(
-        structure, Plain(weights), rows, structure.workspace(rows, Perceptron(), "f8"), chosen
+        structure,
+        DenseWeights(weights),
+        rows,
+        structure.workspace(rows, Perceptron(), "f8"),
+        chosen,
     )
     return chosen
 

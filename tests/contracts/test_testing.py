@@ -13,7 +13,7 @@ from hopefear.averaging.last import Last
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, Averaging, Loss, Structure, UpdateRule
 from hopefear.core.learner import Learner, describe
-from hopefear.core.workspace import Plain, Shrunk
+from hopefear.core.workspace import DenseWeights, SoftThresholdedWeights
 from hopefear.costs.hamming import Hamming
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.hinge import Hinge
@@ -225,8 +225,8 @@ class Sloppy(NamedTuple):
 
     def weight_view(self, state):
         if self.fault_in == 1:  # forgets the penalty
-            return Plain(state.m)
-        return Shrunk(state.m, state.clock[0], state.clock[DROP])
+            return DenseWeights(state.m)
+        return SoftThresholdedWeights(state.m, state.clock[0], state.clock[DROP])
 
     def lazy_weight(self, state, j):
         return state.m[j], 1.0, 1.0

@@ -117,10 +117,10 @@ def test_three_columns_where_a_word_may_be_a_hash() -> None:
 @pytest.mark.parametrize(
     ("rows", "line", "words"),
     [
-        ([row(1, 2), row(2, 1)], 1, "heads that make a tree, found 'a cycle: 1, 2'"),
-        ([row(1, 2), row(2, 3), row(3, 4), row(4, 3)], 3, "a cycle: 3, 4"),
+        ([row(1, 2), row(2, 1)], 1, "heads that make a tree; words 1, 2 form a cycle"),
+        ([row(1, 2), row(2, 3), row(3, 4), row(4, 3)], 3, "words 3, 4 form a cycle"),
         ([row(1, 0), row(2, 3)], 2, "a head from 0 (the root) to 2, found '3'"),
-        ([row(1, 0), row(2, 2)], 2, "found '2, the word itself'"),
+        ([row(1, 0), row(2, 2)], 2, "; 2 is the word itself"),
         ([row(1, 0), row(2, "_")], 2, "found '_'"),
         ([row(1, 0), row(2, "-1")], 2, "found '-1'"),
         ([row(1, 0), row(2, "1.0")], 2, "found '1.0'"),

@@ -16,7 +16,7 @@ from doc_pages import (
 from list_oracle import tiny_lists
 
 from hopefear.core.learner import part_name
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.costs.regret import Regret
 from hopefear.data.lists.objects import ListReader
 from hopefear.data.lists.trees import parse_trees
@@ -107,7 +107,7 @@ def test_ramp_and_hope_fear_differ_by_twice_the_hope():
             values, directions = [], []
             for loss in (Ramp(Regret()), HopeFear(Regret())):
                 x, work = Example(rows, i), structure.workspace(rows, loss, np.float64)
-                structure.score(x, Plain(w), work.theta)
+                structure.score(x, DenseWeights(w), work.theta)
                 loss.subgradient(structure, x, work)
                 values.append(work.loss[0] / rows.weights[i])
                 directions.append(work.mu.parts[: after - first].copy())

@@ -11,7 +11,7 @@ from chain_oracle import Sums, World, softmax, tiny_rows
 from hopefear.averaging.last import Last
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.weighted import Weighted
 from hopefear.errors import CombinationError
@@ -47,7 +47,7 @@ class Asked:
     def answer(self, i, w):
         """(forced, loss, gap, direction)."""
         x, work = Example(self.rows, i), self.work
-        self.chain.score(x, Plain(w), work.theta)
+        self.chain.score(x, DenseWeights(w), work.theta)
         forced = self.loss.subgradient(self.chain, x, work) > 0
         row = Sums(np.zeros(w.size), np.zeros(w.size, np.int64), False)
         if forced:

@@ -13,7 +13,7 @@ from hopefear.averaging.averaged import Averaged
 from hopefear.averaging.last import Last
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner, parameters_by_part
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.perceptron import Perceptron
@@ -140,7 +140,7 @@ def direction_of(loss, chain, data, i, w):
     """What the loss makes of one example: (force, prediction, direction, workspace)."""
     work = chain.workspace(data.rows, loss, np.float64)
     x = Example(data.rows, i)
-    chain.score(x, Plain(w), work.theta)
+    chain.score(x, DenseWeights(w), work.theta)
     force = loss.subgradient(chain, x, work)
     n = n_weights(chain)
     row = Sums(np.zeros(n), np.zeros(n, np.int64), False)

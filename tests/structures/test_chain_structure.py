@@ -10,7 +10,7 @@ import pytest
 from chain_oracle import Sums, World, softmax, tiny_rows
 
 from hopefear.core.interfaces import n_weights
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.weighted import Weighted
 from hopefear.data.sequences import SequenceDataset, TokenRows
@@ -53,7 +53,7 @@ def cases(shape, whole=False, values=True, depth=5, lengths=LENGTHS, seed=1, los
     for i in range(len(lengths)):
         w = rng.integers(-1, 2, n).astype(float) if whole else rng.normal(size=n)
         x = Example(rows, i)
-        chain.score(x, Plain(w), work.theta)
+        chain.score(x, DenseWeights(w), work.theta)
         yield Case(chain, x, work, World(chain, rows, i, w), w)
 
 
@@ -93,7 +93,7 @@ def test_expected_costs_of_scores_that_need_logarithms(shape):
     for i in range(3):
         w = 300.0 * rng.normal(size=n_weights(chain))
         x, world = Example(rows, i), World(chain, rows, i, w)
-        chain.score(x, Plain(w), work.theta)
+        chain.score(x, DenseWeights(w), work.theta)
         P, costs = softmax(world.scores), world.costs(Hamming())
         value = chain.risk_and_gradient(x, work.theta, Hamming(), 1.0, 1.0, work.mu)
         assert value == pytest.approx(P @ costs, rel=1e-9, abs=1e-12)
@@ -166,7 +166,7 @@ def test_a_prediction_that_wins_by_rounding_still_wins(loss):
     w = np.zeros(n_weights(chain), np.float32)
     w[1], w[chain.width] = 1e-4, 1e4
     x, work = Example(rows, 0), chain.workspace(rows, loss, np.float32)
-    chain.score(x, Plain(w), work.theta)
+    chain.score(x, DenseWeights(w), work.theta)
     assert loss.subgradient(chain, x, work) == 1
     chain.argmax(x, work.theta, work.y)
     assert work.y.tolist() == [0, 0]

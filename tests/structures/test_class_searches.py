@@ -11,7 +11,7 @@ from hopefear.averaging.last import Last
 from hopefear.averaging.voted import Voted
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.regret import Regret
 from hopefear.costs.weighted import Weighted
@@ -48,7 +48,7 @@ class Asked:
         for i in range(14):
             w = scale * rng.normal(size=n_weights(self.structure))
             x = Example(self.problem.rows, i)
-            self.structure.score(x, Plain(w), self.work.theta)
+            self.structure.score(x, DenseWeights(w), self.work.theta)
             yield x, w, World.at(self.structure, self.problem.rows, i, w)
 
     def direction(self, x):
@@ -58,7 +58,7 @@ class Asked:
         return row.g
 
     def answer(self, x, w):
-        self.structure.score(x, Plain(w), self.work.theta)
+        self.structure.score(x, DenseWeights(w), self.work.theta)
         forced = self.loss.subgradient(self.structure, x, self.work) > 0
         g = self.direction(x) if forced else np.zeros(w.size)
         return forced, float(self.work.loss[0]), float(self.work.gold_margin[0]), g

@@ -5,7 +5,7 @@ import pytest
 from chain_oracle import corpus
 
 from hopefear.core.interfaces import UNRIVALLED, n_weights
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.costs.hamming import Hamming
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.losses.hinge import Hinge
@@ -91,7 +91,7 @@ def test_the_first_of_the_feared_is_the_fear():
     weights = rng.normal(size=n_weights(chain))
     for i in range(5):
         x = Example(data.rows, i)
-        chain.score(x, Plain(weights), work.theta)
+        chain.score(x, DenseWeights(weights), work.theta)
         chain.cost_augmented_argmax(x, work.theta, Hamming(), 1.0, work.y)
         T = int(data.rows.starts[i + 1] - data.rows.starts[i])
         assert chain.k_best(x, work.theta, Hamming(), 0.0, work.outputs) >= 1
@@ -109,7 +109,7 @@ def test_gold_without_a_rival_has_no_margin_to_win(order):
         for loss in (Hinge(), Logistic(), Perceptron(), Log(), StructuredHinge(), SAPO(n=3)):
             work = chain.workspace(rows, loss, np.float64)
             x = Example(rows, 0)
-            chain.score(x, Plain(np.zeros(n_weights(chain))), work.theta)
+            chain.score(x, DenseWeights(np.zeros(n_weights(chain))), work.theta)
             loss.subgradient(chain, x, work)
             assert work.gold_margin[0] > 0.0 and work.loss[0] == pytest.approx(0.0), type(
                 loss

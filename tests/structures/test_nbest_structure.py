@@ -8,7 +8,7 @@ from chain_oracle import Sums, softmax
 from list_oracle import ListWorld, rows_of, tiny_lists
 
 from hopefear.core.interfaces import inferences_of, n_weights
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.losses.log import Log
 from hopefear.losses.sapo import SAPO
 from hopefear.structures.nbest import NBest
@@ -26,7 +26,7 @@ def test_gold_that_is_far_behind_still_has_a_finite_loss(behind, tied):
     structure = NBest(1, tied)
     work = structure.workspace(rows, Log(), np.float64)
     x = Example(rows, 0)
-    structure.score(x, Plain(np.ones(1)), work.theta)
+    structure.score(x, DenseWeights(np.ones(1)), work.theta)
     value, _ = structure.kl_and_gradient(x, work.theta, None, 1.0, 1.0, work.mu)
     alike = np.log1p(np.exp(-1.0)) if tied else 0.0
     assert value == pytest.approx(behind - alike, abs=0.4)
@@ -45,7 +45,7 @@ def test_scores_that_are_no_numbers_are_seen(tied):
         for i in range(2):
             for w in (np.inf, np.nan):
                 x = Example(rows, i)
-                structure.score(x, Plain(np.array([w])), work.theta)
+                structure.score(x, DenseWeights(np.array([w])), work.theta)
                 assert not np.isfinite(structure.margin(x, work.theta, work.y, False))
                 value, _ = structure.kl_and_gradient(x, work.theta, None, 1.0, 1.0, work.mu)
                 assert not np.isfinite(value)
@@ -58,7 +58,7 @@ def test_single_precision_stays_near():
     assert work.theta.local.dtype == work.mu.local.dtype == np.float32
     for i in range(len(rows.weights)):
         x = Example(rows, i)
-        structure.score(x, Plain(w.astype(np.float32)), work.theta)
+        structure.score(x, DenseWeights(w.astype(np.float32)), work.theta)
         world = ListWorld(structure, rows, i, w)
         np.testing.assert_allclose(work.theta.points[: len(world.scores)], world.scores, atol=1e-5)
         structure.kl_and_gradient(x, work.theta, None, 1.0, 1.0, work.mu)

@@ -9,7 +9,7 @@ from hopefear.averaging.averaged import Averaged
 from hopefear.averaging.last import Last
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.costs.hamming import Hamming
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.log import Log
@@ -70,7 +70,7 @@ def test_scores_that_are_no_numbers_are_seen(weight):
     work = structure.workspace(rows, Log(), np.float64)
     with np.errstate(all="ignore"):
         x, w = Example(rows, 3), np.full(n_weights(structure), weight)
-        structure.score(x, Plain(w), work.theta)
+        structure.score(x, DenseWeights(w), work.theta)
         assert not np.isfinite(structure.margin(x, work.theta, work.y, False))
         assert not np.isfinite(structure.kl_and_gradient(x, work.theta, None, 1.0, 1.0, work.mu)[0])
 

@@ -10,7 +10,7 @@ import numpy as np
 from chain_oracle import Sums
 
 from hopefear import testing
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.structures.nbest import NBest
 
@@ -82,7 +82,7 @@ class Asked:
     def answer(self, i, w):
         """(forced, loss, gap, direction)."""
         x, work = Example(self.rows, i), self.work
-        self.structure.score(x, Plain(w), work.theta)
+        self.structure.score(x, DenseWeights(w), work.theta)
         forced = self.loss.subgradient(self.structure, x, work) > 0
         row = Sums(np.zeros(w.size), np.zeros(w.size, np.int64), False)
         if forced:

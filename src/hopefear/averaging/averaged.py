@@ -8,12 +8,12 @@ import numpy as np
 
 from hopefear.core.averages import (
     change_line,
-    close_tick,
-    new_account,
-    settle_line,
-    sound_account,
-    start_afresh,
-    totals_now,
+    end_tick,
+    flush_line,
+    is_valid_accumulator,
+    new_accumulator,
+    reset_window,
+    running_totals,
 )
 from hopefear.core.component import component, prefetch
 from hopefear.core.interfaces import Averaging
@@ -43,13 +43,13 @@ class Averaged(NamedTuple):
     sparse_average: bool = False
 
     def init_memory(self, n, window):
-        return new_account(n, window)
+        return new_accumulator(n, window)
 
     def is_valid(self, memory, fresh, n):
-        return sound_account(memory, fresh)
+        return is_valid_accumulator(memory, fresh)
 
     def reset_window(self, memory):
-        start_afresh(memory)
+        reset_window(memory)
 
     def accumulators(self, memory):
         return (memory,)
@@ -64,9 +64,9 @@ class Averaged(NamedTuple):
         return trainer.linear(weights)
 
     def end_tick(self, memory, clock):
-        close_tick(memory, clock, memory.lived[0])
+        end_tick(memory, clock, memory.lived[0])
         memory.lived[0] = 0.0
-        return totals_now(memory)
+        return running_totals(memory)
 
     def prefetch_memory(self, memory, j):
         prefetch(memory.total, j)
@@ -82,4 +82,4 @@ class Averaged(NamedTuple):
         return memory.closed[0] == memory.drop.size
 
     def flush(self, memory, j, m, r, f):
-        settle_line(memory, totals_now(memory), j, m, r, f)
+        flush_line(memory, running_totals(memory), j, m, r, f)

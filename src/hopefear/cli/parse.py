@@ -51,11 +51,11 @@ heads and relations. With --proba each word has the probability of its head (CoN
 column; of projective trees and trees of first order exact, else a share of the 20 best trees), and
 a comment that of the tree. With --nbest N every sentence comes N times, best first, each behind a
 comment `# rank = K score = S probability = P`. A parser that was trained with --tagger also writes
-the tags it gives to words, and takes text (--format text), which comes out as CoNLL-U.
+the tags it gives to words, and takes text (--input-format text), which comes out as CoNLL-U.
 """,
     """
   hopefear predict --model parser.model --input new.conllu --output parsed.conllu
-  hopefear predict --model raw.model --format text --input text.txt --output parsed.conllu
+  hopefear predict --model raw.model --input-format text --input text.txt --output parsed.conllu
 """,
 )
 _EVALUATE = Words(

@@ -509,7 +509,7 @@ class Averaging:
     """Which weights a learner returns, and what must be remembered for them.
 
     Methods that get a ``trainer`` may ask it for ``weights()`` now, the ``mean(account)`` of an
-    ``Account``, and for a predictor of weights, ``linear``, or of votes, ``voted``.
+    ``AverageAccumulator``, and for a predictor of weights, ``linear``, or of votes, ``voted``.
     """
 
     # Scores keep their size, so that fixed numbers may be added to them.

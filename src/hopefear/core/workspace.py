@@ -39,7 +39,7 @@ def new_workspace(theta: Any, mu: Any, y: np.ndarray, loss: Any, max_nnz: int) -
 
 
 @component(WeightView)
-class Plain(NamedTuple):
+class DenseWeights(NamedTuple):
     """Weights that are stored as they are."""
 
     w: np.ndarray
@@ -52,7 +52,7 @@ class Plain(NamedTuple):
 
 
 @component(WeightView)
-class Shrunk(NamedTuple):
+class SoftThresholdedWeights(NamedTuple):
     """``scale * shrink(m, drop)``."""
 
     m: np.ndarray
@@ -69,7 +69,7 @@ class Shrunk(NamedTuple):
 
 
 @component(WeightView)
-class Stretched(NamedTuple):
+class AdaGradWeights(NamedTuple):
     """``rate / (eps + root) * shrink(m, drop)``: coordinates kept as (m, root) cells."""
 
     cells: np.ndarray
@@ -118,7 +118,7 @@ def inverse_soft_threshold(w: np.ndarray, drop: float) -> np.ndarray:
     return np.where(w == 0.0, 0.0, w + np.copysign(drop, w))
 
 
-def mixed_clock(clocks: Any, shares: Any, rate: float) -> np.ndarray:
+def average_clock(clocks: Any, shares: Any, rate: float) -> np.ndarray:
     """The clock under which mixed lines go on: untouched ones have the mean of their weights.
 
     ``scale = sum share scale_k``, ``drop = sum share scale_k drop_k / scale``
@@ -129,7 +129,7 @@ def mixed_clock(clocks: Any, shares: Any, rate: float) -> np.ndarray:
 
 
 @helper(inline=True)
-def scheduled(rate, power, decay, period, t):
+def learning_rate_at(rate, power, decay, period, t):
     """Rate of step ``t`` (from 0): ``rate * decay**(t / period) / (t + 1)**power``."""
     if power != 0.0:
         rate /= (t + 1.0) ** power

@@ -171,8 +171,8 @@ calibration_max_trials
                 on_event=[say] if self.verbose else [],
             )
         metadata = {**trained.model.about, "learner": learner, "given": params}
-        whole = not isinstance(labels[0], str)
-        self._settle(reader, whole, replace(trained.model, about=metadata))
+        has_numbers = not isinstance(labels[0], str)
+        self._settle(reader, has_numbers, replace(trained.model, about=metadata))
         self.history_ = trained.fit.history
         if self.model_filename is not None:
             self.save(self.model_filename)
@@ -191,8 +191,8 @@ calibration_max_trials
         if not hasattr(self, "_model") and path is not None and os.path.exists(path):
             with as_value_errors():
                 loaded = type(self).load(path)
-            whole = not isinstance(loaded.classes_[0], str)
-            self._settle(loaded._reader, whole, loaded._model)
+            has_numbers = not isinstance(loaded.classes_[0], str)
+            self._settle(loaded._reader, has_numbers, loaded._model)
         return super().__sklearn_is_fitted__()
 
     @property

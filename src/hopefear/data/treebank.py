@@ -36,7 +36,7 @@ from hopefear.data.write_tokens import (
     with_columns,
     write_with_columns,
 )
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError, InputError, Problem
 
 # The columns of every treebank, whatever its file has; UPOS is the coarse tag, XPOS the fine one.
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
@@ -112,8 +112,8 @@ class Treebank:
             raise HopefearError(f"{n} words need a whole number each as head")
         if len(relations) != n:
             raise HopefearError(f"{n} words need a relation each, not {len(relations)}")
-        for _, k, expected, found in faults(sentences.starts, numbers):
-            raise InputError(sentences.source, sentences.place(k), expected, found)
+        for _, k, expected, actual in faults(sentences.starts, numbers):
+            raise InputError(sentences.source, sentences.place(k), expected, actual)
         column = Column.of(list(relations))
         named = _named(sentences, numbers, column)
         return cls(named, frozen_as(numbers, _INT32), column)
@@ -128,8 +128,8 @@ class Treebank:
         >>> Treebank.bare(words).heads.tolist()
         [-1, -1]
         """
-        nothing, heads = _constant(sentences.n_tokens), np.full(sentences.n_tokens, -1)
-        return cls(_named(sentences, None, nothing), frozen_as(heads, _INT32), nothing)
+        no_relations, heads = _constant(sentences.n_tokens), np.full(sentences.n_tokens, -1)
+        return cls(_named(sentences, None, no_relations), frozen_as(heads, _INT32), no_relations)
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -169,19 +169,19 @@ class Treebank:
         h.update(self.heads.tobytes())
         return h.hexdigest()
 
-    def take(self, which: Sequence[int] | np.ndarray) -> Treebank:
+    def take(self, indices: Sequence[int] | np.ndarray) -> Treebank:
         """The sentences of these numbers, in this order.
 
         Written back, the file is whole: the sentences that were not taken stay as they are.
         """
-        which = np.asarray(which, np.int64)
-        words = stretches(self.starts[which], np.diff(self.starts)[which])
+        indices = np.asarray(indices, np.int64)
+        words = stretches(self.starts[indices], np.diff(self.starts)[indices])
         file = self.file
         if file is not None:
-            file = replace(file, sentences=file.sentences.take(which))
+            file = replace(file, sentences=file.sentences.take(indices))
         relations = Column(self.relations.strings, self.relations.ids[words])
         heads = frozen_as(self.heads[words], _INT32)
-        return Treebank(self.sentences.take(which), heads, relations, file, self.format)
+        return Treebank(self.sentences.take(indices), heads, relations, file, self.format)
 
     def with_heads(self, heads: np.ndarray) -> Treebank:
         """The same sentences and relations with other heads, as those of :func:`projectivise`."""
@@ -198,9 +198,9 @@ class Treebank:
         >>> [bank.sentences.columns[name].texts() for name in ("upos", "xpos", "lemma")]
         [['VERB'], ['_'], ['_']]
         """
-        known = self.sentences.columns
+        existing = self.sentences.columns
         blank = dict.fromkeys(("lemma", *TAGS), _constant(self.n_tokens))
-        columns = ColumnTable({**dict(known), **blank, **tags}, ALIASES)
+        columns = ColumnTable({**dict(existing), **blank, **tags}, ALIASES)
         return replace(self, sentences=replace(self.sentences, columns=columns))
 
     def describe(self) -> str:
@@ -291,7 +291,7 @@ def parse_treebank(
     >>> parse_treebank(b"He\\tPRP\\t2\\nsleeps\\tVBZ\\t1\\n")
     Traceback (most recent call last):
         ...
-    hopefear.errors.InputError: memory:1: expected heads that make a tree, found 'a cycle: 1, 2'
+    hopefear.errors.InputError: memory:1: expected heads that make a tree; words 1, 2 form a cycle
     """
     check_on_error(on_error)
     report = ReadReport() if report is None else report
@@ -305,9 +305,9 @@ def parse_treebank(
     if not heads:
         numbers = np.full(words.n_tokens, -1, np.int32)
     else:
-        every = len(words)
+        n_before = len(words)
         words, numbers = _with_trees(lines, words)
-        if len(words) < every:
+        if len(words) < n_before:
             file = replace(file, sentences=words)
     relations = words.columns.get("deprel") or _constant(words.n_tokens)
     named = _named(words, None, relations)
@@ -384,7 +384,7 @@ def with_trees(
     more: Mapping[str, Texts] | None = None,
     counts: Sequence[int] | np.ndarray | None = None,
 ) -> Iterator[bytes]:
-    """Pieces of what :func:`write_trees` writes.
+    """Yields the file of :func:`write_trees` in pieces.
 
     Parameters
     ----------
@@ -408,7 +408,7 @@ def with_trees(
 def _written(
     treebank: Treebank, heads: ArrayLike, relations: Any, counts: Any = None
 ) -> tuple[TokenFile, dict[str, Any]]:
-    """What a file is written from, and the columns that are new."""
+    """Returns the file to write, and the columns that are new."""
     file, numbers = treebank.file, np.asarray(heads)
     if file is None:
         raise HopefearError("trees in memory have no file to be written back; read one")
@@ -458,8 +458,8 @@ def faults(starts: np.ndarray, heads: np.ndarray) -> Iterator[tuple[int, int, st
     """
     lengths = np.diff(starts)
     sentence = np.repeat(np.arange(len(lengths)), lengths)
-    place = np.arange(len(heads)) - starts[sentence]
-    wrong = (heads < 0) | (heads > lengths[sentence]) | (heads == place + 1)
+    position = np.arange(len(heads)) - starts[sentence]
+    wrong = (heads < 0) | (heads > lengths[sentence]) | (heads == position + 1)
     top = len(heads)  # stands for the root, and is its own ancestor
     ancestor = np.append(np.where(wrong | (heads == 0), top, starts[sentence] + heads - 1), top)
     for _ in range(int(lengths.max(initial=1)).bit_length()):
@@ -469,16 +469,18 @@ def faults(starts: np.ndarray, heads: np.ndarray) -> Iterator[tuple[int, int, st
         first, after = int(starts[s]), int(starts[s + 1])
         if wrong[first:after].any():
             k = first + int(np.argmax(wrong[first:after]))
-            found = str(heads[k]) + (", the word itself" if heads[k] == place[k] + 1 else "")
-            yield s, k, f"a head from 0 (the root) to {after - first}", found
+            actual = str(heads[k])
+            if heads[k] == position[k] + 1:
+                actual = Problem(f"{heads[k]} is the word itself")
+            yield s, k, f"a head from 0 (the root) to {after - first}", actual
         else:
             on_cycle = int(ancestor[first + int(np.argmax(circling[first:after]))]) - first
             cycle = _cycle(heads[first:after], on_cycle)
-            yield s, first + cycle[0] - 1, "heads that make a tree", _shown(cycle)
+            yield s, first + cycle[0] - 1, "heads that make a tree", _cycle_problem(cycle)
 
 
 def _cycle(heads: np.ndarray, k: int) -> list[int]:
-    """Numbers of the words on the cycle that word k, from 0, lies on."""
+    """Returns the numbers of the words on the cycle of word ``k``, counted from 0."""
     words, m = [], k + 1
     while m not in words:
         words.append(m)
@@ -486,9 +488,9 @@ def _cycle(heads: np.ndarray, k: int) -> list[int]:
     return sorted(words)
 
 
-def _shown(cycle: list[int]) -> str:
-    more = ", ..." if len(cycle) > 8 else ""
-    return "a cycle: " + ", ".join(map(str, cycle[:8])) + more
+def _cycle_problem(cycle: list[int]) -> Problem:
+    rest_of_cycle = ", ..." if len(cycle) > 8 else ""
+    return Problem(f"words {', '.join(map(str, cycle[:8]))}{rest_of_cycle} form a cycle")
 
 
 def _names(lines: Lines, heads: bool) -> tuple[tuple[str, ...], bool]:
@@ -500,8 +502,8 @@ def _names(lines: Lines, heads: bool) -> tuple[tuple[str, ...], bool]:
     if declaration(lines.text):
         names = declared_names(lines)
         if heads and "head" not in names:
-            wanted = "a column HEAD in global.columns, for the trees"
-            raise InputError(lines.source, 0, wanted, " ".join(names))
+            expected = "a column HEAD in global.columns, for the trees"
+            raise InputError(lines.source, 0, expected, " ".join(names))
         return names, True
     rows = lines.words() > 0
     plain = rows & ~lines.starting([b"#"])
@@ -518,7 +520,7 @@ def _names(lines: Lines, heads: bool) -> tuple[tuple[str, ...], bool]:
         lines.source,
         lines.before + first + 1,
         "10 or 8 columns (CoNLL) or 3 (word, tag, head) separated by tabs",
-        f"{widths[first]}: {lines.shown(first)}",
+        Problem(f"this line has {widths[first]}: {lines.shown(first)!r}"),
     )
 
 
@@ -553,9 +555,9 @@ def _trees(lines: Lines, words: Sentences, heads: np.ndarray) -> np.ndarray:
     """Numbers of the sentences that are trees; the others are reported."""
     assert words.lines is not None
     good = np.ones(len(words), bool)
-    for s, k, expected, found in faults(words.starts, heads):
-        shown = words.columns["head"][k] if heads[k] < 0 else found
-        lines.bad(int(words.lines[k]) - 1, expected, shown)
+    for s, k, expected, actual in faults(words.starts, heads):
+        actual_text = words.columns["head"][k] if heads[k] < 0 else actual
+        lines.bad(int(words.lines[k]) - 1, expected, actual_text)
         good[s] = False
     return np.flatnonzero(good)
 
@@ -563,10 +565,10 @@ def _trees(lines: Lines, words: Sentences, heads: np.ndarray) -> np.ndarray:
 def _named(sentences: Sentences, heads: np.ndarray | None, relations: Column) -> Sentences:
     """The sentences with the columns of every treebank."""
     columns, n = sentences.columns, sentences.n_tokens
-    nothing = _constant(n)
-    table = {name: columns.get(name) or nothing for name in COLUMNS}
-    table["form"] = columns.get("form") or columns.get("word") or nothing
-    tags = columns.get("xpos") or columns.get("pos") or columns.get("upos") or nothing
+    no_column = _constant(n)
+    table = {name: columns.get(name) or no_column for name in COLUMNS}
+    table["form"] = columns.get("form") or columns.get("word") or no_column
+    tags = columns.get("xpos") or columns.get("pos") or columns.get("upos") or no_column
     table["xpos"] = tags
     table["upos"] = columns.get("upos") or tags
     table["deprel"] = relations

@@ -13,7 +13,7 @@ from hopefear.errors import HopefearError
 
 
 class RowWriter:
-    """Writes the rows of a file behind each other, each with what is said of it.
+    """Writes the rows of a file in order, each with its predictions.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from hopefear.core.arrays import frozen_as
 from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import GradientSink, Structure, n_weights
 from hopefear.core.parallel import parallel
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.data.lists.dataset import DTYPES as LIST_TYPES
 from hopefear.data.lists.dataset import ListRows
 from hopefear.data.sequences import DTYPES as TOKEN_TYPES
@@ -145,7 +145,7 @@ def losses_of(
 
     def run(block: tuple[int, int]) -> None:
         room, work = _space(batch, loss, spares)
-        weights = Plain(batch.weights)
+        weights = DenseWeights(batch.weights)
         batch_losses(structure, loss, weights, batch.rows, *block, work, row, values)
         spares.append((room, work))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, UpdateRule
-from hopefear.core.workspace import Stretched, inverse_soft_threshold, shrink, soft_threshold
+from hopefear.core.workspace import AdaGradWeights, inverse_soft_threshold, shrink, soft_threshold
 
 
 class AdaGradState(NamedTuple):
@@ -68,7 +68,7 @@ class AdaGrad(NamedTuple):
 
     def weight_view(self, state):
         real = state.cells.dtype.type
-        return Stretched(state.cells, real(state.clock[DROP]), real(self.rate), real(self.eps))
+        return AdaGradWeights(state.cells, real(state.clock[DROP]), real(self.rate), real(self.eps))
 
     def lazy_weight(self, state, j):
         f = 1.0 if self.l1 > 0.0 else 0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, UpdateRule
-from hopefear.core.workspace import Stretched
+from hopefear.core.workspace import AdaGradWeights
 
 
 class AdaGradRDAState(NamedTuple):
@@ -65,7 +65,7 @@ class AdaGradRDA(NamedTuple):
 
     def weight_view(self, state):
         real = state.cells.dtype.type
-        return Stretched(state.cells, real(state.clock[DROP]), real(self.rate), real(self.eps))
+        return AdaGradWeights(state.cells, real(state.clock[DROP]), real(self.rate), real(self.eps))
 
     def lazy_weight(self, state, j):
         f = 1.0 if self.l1 > 0.0 else 0.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import UpdateRule
-from hopefear.core.workspace import Plain
+from hopefear.core.workspace import DenseWeights
 
 
 class AROWState(NamedTuple):
@@ -66,14 +66,15 @@ class AROW(NamedTuple):
         return False  # squares of the direction are remembered
 
     def weight_view(self, state):
-        return Plain(state.w)
+        return DenseWeights(state.w)
 
     def lazy_weight(self, state, j):
         return state.w[j], 1.0, 0.0
 
     def step_size(self, structure, x, mu, state, value, margin, importance):
         b = 1.0 / (
-            structure.weighted_squared_norm(x, mu, Plain(state.variance)) + self.r * importance
+            structure.weighted_squared_norm(x, mu, DenseWeights(state.variance))
+            + self.r * importance
         )
         return value * b, b
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import UpdateRule
-from hopefear.core.workspace import Plain
+from hopefear.core.workspace import DenseWeights
 
 
 class ConfidenceState(NamedTuple):
@@ -73,13 +73,13 @@ class ConfidenceWeighted(NamedTuple):
         return False  # squares of the direction are remembered
 
     def weight_view(self, state):
-        return Plain(state.w)
+        return DenseWeights(state.w)
 
     def lazy_weight(self, state, j):
         return state.w[j], 1.0, 0.0
 
     def step_size(self, structure, x, mu, state, value, margin, importance):
-        v = structure.weighted_squared_norm(x, mu, Plain(state.variance))
+        v = structure.weighted_squared_norm(x, mu, DenseWeights(state.variance))
         if v <= 0.0:
             return 0.0, 0.0
         z = importance * margin  # the example counts as if it were that much longer

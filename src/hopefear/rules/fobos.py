@@ -10,10 +10,10 @@ import numpy as np
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, MIN_SCALE, RATE, SCALE, UpdateRule
 from hopefear.core.workspace import (
-    Shrunk,
+    SoftThresholdedWeights,
+    average_clock,
     inverse_soft_threshold,
-    mixed_clock,
-    scheduled,
+    learning_rate_at,
     shrink,
     soft_threshold,
 )
@@ -62,7 +62,7 @@ class FOBOS(NamedTuple):
         return FobosState(np.zeros(n), np.array([1.0, 0.0, self.rate]))
 
     def merged_clock(self, base, clocks, shares, t):
-        return mixed_clock(clocks, shares, scheduled(self.rate, self.power, 1.0, 1.0, t))
+        return average_clock(clocks, shares, learning_rate_at(self.rate, self.power, 1.0, 1.0, t))
 
     def to_sums(self, state, clock):
         return (clock[SCALE] * soft_threshold(state.m, clock[DROP]),)
@@ -71,7 +71,7 @@ class FOBOS(NamedTuple):
         return (inverse_soft_threshold(sums[0] / clock[SCALE], clock[DROP]),)
 
     def weight_view(self, state):
-        return Shrunk(state.m, state.clock[SCALE], state.clock[DROP])
+        return SoftThresholdedWeights(state.m, state.clock[SCALE], state.clock[DROP])
 
     def lazy_weight(self, state, j):
         return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0
@@ -85,7 +85,7 @@ class FOBOS(NamedTuple):
         rate = state.clock[RATE]
         state.clock[DROP] += rate * self.l1 / state.clock[SCALE]
         state.clock[SCALE] /= 1.0 + rate * self.l2
-        state.clock[RATE] = scheduled(self.rate, self.power, 1.0, 1.0, t)
+        state.clock[RATE] = learning_rate_at(self.rate, self.power, 1.0, 1.0, t)
 
     def needs_rescaling(self, state):
         return state.clock[SCALE] < MIN_SCALE

@@ -8,7 +8,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import UpdateRule
-from hopefear.core.workspace import Ones, Plain
+from hopefear.core.workspace import DenseWeights, Ones
 
 
 class PAState(NamedTuple):
@@ -68,7 +68,7 @@ class PassiveAggressive(NamedTuple):
         return sums
 
     def weight_view(self, state):
-        return Plain(state.w)
+        return DenseWeights(state.w)
 
     def lazy_weight(self, state, j):
         return state.w[j], 1.0, 0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, SCALE, UpdateRule
-from hopefear.core.workspace import Shrunk
+from hopefear.core.workspace import SoftThresholdedWeights
 
 
 class RDAState(NamedTuple):
@@ -75,7 +75,7 @@ class RDA(NamedTuple):
 
     def weight_view(self, state):
         real = state.m.dtype.type
-        return Shrunk(state.m, real(state.clock[SCALE]), real(state.clock[DROP]))
+        return SoftThresholdedWeights(state.m, real(state.clock[SCALE]), real(state.clock[DROP]))
 
     def lazy_weight(self, state, j):
         return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, MIN_SCALE, RATE, SCALE, UpdateRule
-from hopefear.core.workspace import Shrunk, mixed_clock, scheduled
+from hopefear.core.workspace import SoftThresholdedWeights, average_clock, learning_rate_at
 
 
 class SGDState(NamedTuple):
@@ -73,8 +73,8 @@ class SGD(NamedTuple):
         return SGDState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))
 
     def merged_clock(self, base, clocks, shares, t):
-        rate = scheduled(self.rate, self.power, self.decay, self.period, t)
-        return mixed_clock(clocks, shares, rate)
+        rate = learning_rate_at(self.rate, self.power, self.decay, self.period, t)
+        return average_clock(clocks, shares, rate)
 
     def to_sums(self, state, clock):
         return (state.m * np.float64(clock[SCALE]),)
@@ -84,7 +84,7 @@ class SGD(NamedTuple):
 
     def weight_view(self, state):
         real = state.m.dtype.type
-        return Shrunk(state.m, real(state.clock[SCALE]), real(state.clock[DROP]))
+        return SoftThresholdedWeights(state.m, real(state.clock[SCALE]), real(state.clock[DROP]))
 
     def lazy_weight(self, state, j):
         return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0
@@ -102,7 +102,7 @@ class SGD(NamedTuple):
         rate = state.clock[RATE]
         state.clock[SCALE] *= 1.0 - rate * self.l2
         state.clock[DROP] += rate * self.l1 / state.clock[SCALE]
-        state.clock[RATE] = scheduled(self.rate, self.power, self.decay, self.period, t)
+        state.clock[RATE] = learning_rate_at(self.rate, self.power, self.decay, self.period, t)
 
     def needs_rescaling(self, state):
         return state.clock[SCALE] < MIN_SCALE

@@ -10,9 +10,9 @@ import numpy as np
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, RATE, UpdateRule, WeightView
 from hopefear.core.workspace import (
+    average_clock,
     inverse_soft_threshold,
-    mixed_clock,
-    scheduled,
+    learning_rate_at,
     shrink,
     soft_threshold,
 )
@@ -91,7 +91,7 @@ class TruncatedGradient(NamedTuple):
         return TruncatedState(np.zeros(n), np.zeros(n, np.uint8), np.array([1.0, 0.0, self.rate]))
 
     def merged_clock(self, base, clocks, shares, t):
-        return mixed_clock(clocks, shares, scheduled(self.rate, self.power, 1.0, 1.0, t))
+        return average_clock(clocks, shares, learning_rate_at(self.rate, self.power, 1.0, 1.0, t))
 
     def to_sums(self, state, clock):
         return (np.where(state.free, state.m, soft_threshold(state.m, clock[DROP])),)
@@ -117,4 +117,4 @@ class TruncatedGradient(NamedTuple):
     def tick(self, state, t):
         if t % self.every == 0:
             state.clock[DROP] += self.every * self.gravity * state.clock[RATE]
-        state.clock[RATE] = scheduled(self.rate, self.power, 1.0, 1.0, t)
+        state.clock[RATE] = learning_rate_at(self.rate, self.power, 1.0, 1.0, t)

@@ -259,9 +259,9 @@ class ModelEstimator(Estimator, Generic[M]):
                 continue
             if name in ("shuffle", "temperature", "names"):
                 name, value = f"no_{name}", not value
-            if isinstance(value, Mapping):
+            if name == "class_weight" and isinstance(value, Mapping):
                 value = {class_name(key): float(number) for key, number in value.items()}
-            plain = isinstance(value, str | int | float | dict)
+            plain = isinstance(value, str | int | float) or name == "class_weight"
             told[name.replace("_", "-")] = value if plain else str(value)
         return told
 

@@ -26,7 +26,7 @@ from hopefear.core.interfaces import (
     n_weights,
 )
 from hopefear.core.learner import Learner, describe
-from hopefear.core.workspace import Example, Ones, Plain
+from hopefear.core.workspace import DenseWeights, Example, Ones
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.regret import Regret
 from hopefear.costs.weighted import Weighted
@@ -177,7 +177,7 @@ class _Probe:
             np.fill_diagonal(prices, 0.0)
             # Trees have labels that are heads as well.
             self.costs += [] if "heads" in self.offers else [Weighted(prices)]
-        structure.score(self.x, Plain(self.w), self.work.theta)
+        structure.score(self.x, DenseWeights(self.w), self.work.theta)
 
     def check(self) -> None:
         self.check_directions()
@@ -215,7 +215,7 @@ class _Probe:
                 wanted, found = 0.75 * world.delta(k), self.direction(merged)
                 _agree(found, wanted, f"{self.name}: scatter is not the transpose of score")
             structure.add_difference(x, self.write(k), 0.75, mu, True)
-            norm = structure.weighted_squared_norm(x, mu, Plain(spread))
+            norm = structure.weighted_squared_norm(x, mu, DenseWeights(spread))
             _agree(norm, spread @ wanted**2, f"{self.name}: norm")
             entries = np.count_nonzero(wanted)
             room = self.work.max_nnz
@@ -470,7 +470,7 @@ class _Ask:
 
     def __call__(self, i: int, w: np.ndarray) -> tuple[bool, float, float, np.ndarray]:
         x, work = Example(self.rows, i), self.work
-        self.structure.score(x, Plain(w), work.theta)
+        self.structure.score(x, DenseWeights(w), work.theta)
         forced = self.loss.subgradient(self.structure, x, work) > 0
         row = Sums(np.zeros(w.size), np.zeros(w.size, np.int64), False)
         if forced:

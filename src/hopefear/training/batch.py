@@ -15,7 +15,7 @@ from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import GradientSink, n_weights
 from hopefear.core.learner import describe
 from hopefear.core.parallel import parallel
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.errors import CombinationError, ModelError
 from hopefear.losses.log import Log
 from hopefear.storage import array_of
@@ -290,7 +290,9 @@ class LossObjective:
         def work(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
             space = self._spare.pop()  # no more jobs run at a time than there are threads
             row, totals = np.zeros(self.n), np.zeros(2)
-            sum_losses(self.structure, self._loss, Plain(w), self.rows, *block, space, row, totals)
+            sum_losses(
+                self.structure, self._loss, DenseWeights(w), self.rows, *block, space, row, totals
+            )
             self._spare.append(space)
             return row, totals
 

@@ -13,7 +13,7 @@ from hopefear.averaging.last import Last
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
 from hopefear.core.learner import Learner
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.errors import CombinationError
 from hopefear.losses.fixed_hope import FixedHope
 from hopefear.losses.ramp import Ramp
@@ -243,5 +243,5 @@ def find_hopes(structure, cost, data, w, work, hopes):
     """Leave the output of the highest score minus cost of each example in its row."""
     for i in range(hopes.shape[0]):
         x = Example(data, i)
-        structure.score(x, Plain(w), work.theta)
+        structure.score(x, DenseWeights(w), work.theta)
         structure.cost_augmented_argmax(x, work.theta, cost, -1.0, hopes[i])

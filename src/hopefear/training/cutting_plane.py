@@ -10,7 +10,7 @@ import numpy as np
 from hopefear.core.checks import check_parameters
 from hopefear.core.component import helper, kernel
 from hopefear.core.interfaces import n_weights
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.errors import CombinationError, ModelError
 from hopefear.storage import array_of
 from hopefear.training.margins import (
@@ -344,7 +344,7 @@ def find_planes(
     """Planes of the examples from ``done`` on; returns the first that there is no room for."""
     for i in range(done, sizes.size):
         x = Example(data, i)
-        structure.score(x, Plain(w), work.theta)
+        structure.score(x, DenseWeights(w), work.theta)
         forced = loss.subgradient(structure, x, work) > 0
         if forced and work.loss[0] > floor[i]:
             structure.scatter(x, work.mu, row)

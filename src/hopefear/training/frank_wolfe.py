@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import helper, kernel
 from hopefear.core.interfaces import n_weights
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.errors import ModelError
 from hopefear.storage import array_of
 from hopefear.training.margins import (
@@ -255,7 +255,7 @@ def step_blocks(
     for p in range(done, order.size):
         i = order[p]
         x = Example(data, i)
-        structure.score(x, Plain(w), work.theta)
+        structure.score(x, DenseWeights(w), work.theta)
         forced = loss.subgradient(structure, x, work) > 0
         value = work.loss[0] if forced else 0.0
         # The direction is what is feared minus what there is.

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component, helper, kernel
 from hopefear.core.interfaces import GradientSink
-from hopefear.core.workspace import Example, Ones, Plain
+from hopefear.core.workspace import DenseWeights, Example, Ones
 from hopefear.errors import CombinationError, ModelError
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.mu import add_cell, clear_parts
@@ -170,7 +170,7 @@ def step_marginals(
         i = order[p]
         x = Example(data, i)
         theta, mu, nodes = work.theta.scores, work.mu, length(x) * structure.width
-        structure.score(x, Plain(w), work.theta)
+        structure.score(x, DenseWeights(w), work.theta)
         forced = loss.subgradient(structure, x, work) > 0
         value = work.loss[0] if forced else 0.0
         if not forced:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.averages import leave_line, start_afresh, totals_now
+from hopefear.core.averages import reset_window, running_totals, sum_of_old_line
 from hopefear.core.component import component, helper, kernel
 from hopefear.core.interfaces import DROP, SCALE, GradientSink, n_weights
 from hopefear.core.learner import Learner, check_served, describe
@@ -39,7 +39,7 @@ _ROOM = 256
 _USED_UP_AT_ONCE = 1 << 18
 
 
-class Tally(NamedTuple):
+class Counters(NamedTuple):
     """What has happened so far."""
 
     counts: np.ndarray  # int64[5]: examples, ticks, updates, mistakes, broken (score not finite)
@@ -47,7 +47,7 @@ class Tally(NamedTuple):
 
 
 @component(GradientSink)
-class Mover(NamedTuple):
+class UpdateSink(NamedTuple):
     """A row that moves the weights it is given."""
 
     rule: Any
@@ -110,7 +110,7 @@ def learn(
                     work.gold_margin[0],
                     float(data.weights[order[n]]),
                 )
-                row = Mover(rule, state, averaging, memory, totals, a, b)
+                row = UpdateSink(rule, state, averaging, memory, totals, a, b)
                 structure.scatter(x, work.mu, row)
                 counts[UPDATES] += 1
                 outcome[n] |= UPDATED
@@ -157,10 +157,10 @@ def read_sum(rule, state, account, lived, factor, first, out):
     Of the coordinates from ``first`` on.
     """
     weights = rule.weight_view(state)
-    now = totals_now(account)
+    now = running_totals(account)
     for j in range(first, first + out.size):
         m, r, f = rule.lazy_weight(state, j)
-        total = account.total[j] + leave_line(account, now, j, m, r, f)
+        total = account.total[j] + sum_of_old_line(account, now, j, m, r, f)
         if lived != 0.0:
             total += lived * weights.at(j)
         out[j - first] = factor * total
@@ -216,7 +216,7 @@ class OnlineTrainer(Trainer):
         self.state = new_state(learner.rule, self.n, dtype)
         self.memory = learner.averaging.init_memory(self.n, max(_WINDOW, self.n // 64))
         self.restarts = 0  # of the rule's clock
-        self.tally = Tally(np.zeros(5, np.int64), np.zeros(1))
+        self.tally = Counters(np.zeros(5, np.int64), np.zeros(1))
         self._dtype = dtype
         self._work: Workspace | None = None
         self._prepared_for: Any = None
@@ -283,7 +283,7 @@ class OnlineTrainer(Trainer):
     def reopen(self) -> None:
         """Begins sums of weights with the weights there are, however these came about."""
         for account in self.learner.averaging.accumulators(self.memory) or ():
-            start_afresh(account)
+            reset_window(account)
             account.open[:] = self.weights() != 0.0
 
     def weights(self) -> np.ndarray:

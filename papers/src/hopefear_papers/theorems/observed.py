@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.averages import (
-    Account,
-    close_tick,
-    enter_line,
-    leave_line,
-    new_account,
-    settle_line,
-    sound_account,
-    start_afresh,
-    totals_now,
+    AverageAccumulator,
+    end_tick,
+    flush_line,
+    is_valid_accumulator,
+    new_accumulator,
+    reset_window,
+    running_totals,
+    sum_of_new_line,
+    sum_of_old_line,
 )
 from hopefear.core.component import component
 from hopefear.core.interfaces import Averaging
@@ -23,7 +23,7 @@ from hopefear.core.interfaces import Averaging
 
 class Observation(NamedTuple):
     kept: Any  # memory of the averaging that is watched
-    account: Account  # plain (unweighted) sum of the predictors w_k
+    account: AverageAccumulator  # plain (unweighted) sum of the predictors w_k
     absolute: np.ndarray  # float64[1]: sum over k of |w_k|_1, less what open lines had earned
     squares: np.ndarray  # float64[2]: |g|**2 of the present update; the largest so far
 
@@ -61,7 +61,10 @@ class Observed(NamedTuple):
 
     def init_memory(self, n, window):
         return Observation(
-            self.averaging.init_memory(n, window), new_account(n, window), np.zeros(1), np.zeros(2)
+            self.averaging.init_memory(n, window),
+            new_accumulator(n, window),
+            np.zeros(1),
+            np.zeros(2),
         )
 
     def reserve(self, memory, ticks, entries):
@@ -72,12 +75,12 @@ class Observed(NamedTuple):
 
     def is_valid(self, memory, fresh, n):
         own = memory.absolute.shape == (1,) and memory.squares.shape == (2,)
-        account = sound_account(memory.account, fresh.account)
+        account = is_valid_accumulator(memory.account, fresh.account)
         return own and account and self.averaging.is_valid(memory.kept, fresh.kept, n)
 
     def reset_window(self, memory):
         self.averaging.reset_window(memory.kept)
-        start_afresh(memory.account)
+        reset_window(memory.account)
 
     def average(self, memory, trainer):
         return self.averaging.average(memory.kept, trainer)
@@ -87,17 +90,17 @@ class Observed(NamedTuple):
 
     def end_tick(self, memory, clock):
         kept = self.averaging.end_tick(memory.kept, clock)
-        close_tick(memory.account, clock, 1.0)
+        end_tick(memory.account, clock, 1.0)
         memory.squares[0] = 0.0
-        return kept, totals_now(memory.account)
+        return kept, running_totals(memory.account)
 
     def on_update(self, memory, totals, j, g, m0, r0, f0, m1, r1, f1):
         self.averaging.on_update(memory.kept, totals[0], j, g, m0, r0, f0, m1, r1, f1)
         memory.squares[0] += g * g
         memory.squares[1] = max(memory.squares[0], memory.squares[1])
         account = memory.account
-        left = leave_line(account, totals[1], j, m0, r0, f0)
-        entered = enter_line(account, totals[1], j, m1, r1, f1)
+        left = sum_of_old_line(account, totals[1], j, m0, r0, f0)
+        entered = sum_of_new_line(account, totals[1], j, m1, r1, f1)
         account.total[j] = (account.total[j] + left) - entered
         memory.absolute[0] += abs(left) - abs(entered)
 
@@ -109,5 +112,5 @@ class Observed(NamedTuple):
 
     def flush(self, memory, j, m, r, f):
         self.averaging.flush(memory.kept, j, m, r, f)
-        amount = settle_line(memory.account, totals_now(memory.account), j, m, r, f)
+        amount = flush_line(memory.account, running_totals(memory.account), j, m, r, f)
         memory.absolute[0] += abs(amount)

@@ -14,7 +14,7 @@ import numpy as np
 from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import GradientSink, inferences_of
 from hopefear.core.learner import Learner, describe, part_name
-from hopefear.core.workspace import Example, Ones, Plain
+from hopefear.core.workspace import DenseWeights, Example, Ones
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.hope_fear import HOPE, ORACLE, WORST, HopeFear
@@ -309,7 +309,7 @@ class MeasuredSWVP(Stepwise):
         u, work = self.u(), self.structure.workspace(self.rows, self.learner.loss, np.float64)
         norm = math.sqrt(float(u @ u))
         least = min(
-            float(least_lead(self.structure, self.rows, i, mixtures, Plain(u), work))
+            float(least_lead(self.structure, self.rows, i, mixtures, DenseWeights(u), work))
             for i, mixtures in self.mixtures
         )
         delta = least / norm if norm > 0.0 else 0.0
@@ -359,7 +359,7 @@ class MeasuredSAPO(Stepwise):
         if self.spaces is None:
             losses = self.learner.loss, Log()
             self.spaces = tuple(self.structure.workspace(data, x, np.float64) for x in losses)
-        reading, weight = Plain(self.weights().astype(np.float64)), float(data.weights[i])
+        reading, weight = DenseWeights(self.weights().astype(np.float64)), float(data.weights[i])
         if weight == 0.0:
             return
         g_n, g_all = (

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.averages import leave_line, totals_now
+from hopefear.core.averages import running_totals, sum_of_old_line
 from hopefear.core.component import kernel
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import describe
-from hopefear.core.workspace import Example, Ones, Plain
+from hopefear.core.workspace import DenseWeights, Example, Ones
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.hinge import Hinge
 from hopefear.rules.rda import RDA
@@ -374,10 +374,10 @@ def _checked(
 def _open_sizes(rule, state, account, n):
     """What the lines that are still open have added to the sum of absolute weights."""
     total = 0.0
-    now = totals_now(account)
+    now = running_totals(account)
     for j in range(n):
         m, r, f = rule.lazy_weight(state, j)
-        total += abs(leave_line(account, now, j, m, r, f))
+        total += abs(sum_of_old_line(account, now, j, m, r, f))
     return total
 
 
@@ -386,7 +386,7 @@ def _margins(structure, data, which, u, work):
     out = np.empty(which.size)
     for k in range(which.size):
         x = Example(data, which[k])
-        structure.score(x, Plain(u), work.theta)
+        structure.score(x, DenseWeights(u), work.theta)
         out[k] = structure.margin(x, work.theta, work.y, True)
     return out
 

@@ -15,7 +15,7 @@ import numpy as np
 from hopefear.core.component import helper, kernel, prefetch
 from hopefear.core.interfaces import n_weights
 from hopefear.core.parallel import parallel
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.searches import AStar
 from hopefear.structures.chain.theta import (
@@ -359,8 +359,8 @@ def expect_block(chain, data, first, last, weights, scratch, mu, base, pairs, su
         if data.values.size == 0:
             _score_units(chain, x, weights, scratch.scores.nodes)
         else:
-            score_nodes(chain, x, Plain(weights), scratch.scores.nodes)
-        score_edges(chain, x, Plain(weights), scratch.scores.edges)
+            score_nodes(chain, x, DenseWeights(weights), scratch.scores.nodes)
+        score_edges(chain, x, DenseWeights(weights), scratch.scores.edges)
         if chain.limits.step.size:
             limit_scores(chain, x, scratch.scores)
         out = Scores(mu[start * width : (start + T) * width], scratch.expected)

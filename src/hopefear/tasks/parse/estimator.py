@@ -359,5 +359,6 @@ class Parser(ModelEstimator[ParseModel]):
 
     def _prepare(self, examples: Any, options: Mapping[str, Any]) -> PreparedTrees:
         prepared = prepare(examples, options)
-        self._first = replace(prepared, data=prepared.data.take([]).known(None, 0))
+        data = prepared.data.take([]).known(None, 0)
+        self._first = replace(prepared.alone(), data=data)
         return prepared

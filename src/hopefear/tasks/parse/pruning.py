@@ -14,7 +14,7 @@ from hopefear.core.component import kernel
 from hopefear.core.interfaces import n_weights
 from hopefear.core.learner import Learner
 from hopefear.core.progress import stage
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.costs.hamming import Hamming
 from hopefear.data.tree_rows import TreeDataset, TreeRows
 from hopefear.features.arcs.feature_hashing import hashed_arcs
@@ -83,7 +83,7 @@ class Pruner:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The arcs that stay, as ``TreeRows`` has them; those of gold heads too, where given."""
         structure = pruning_tree(self.projective, self.single)
-        weights = Plain(self.predictor.weights)
+        weights = DenseWeights(self.predictor.weights)
         keep = np.zeros(rows.heads.size, bool)
         heads = np.zeros(rows.labels.size, np.int32)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hopefear.core.component import component, helper, kernel
 from hopefear.core.progress import stage
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.errors import HopefearError
 from hopefear.losses.perceptron import Perceptron
 from hopefear.structures.chain.chain import bytes_needed
@@ -144,7 +144,7 @@ class ChainDecoder(Decoder):
             longest = int(lengths[which].max(initial=1))
             check_room(structure, longest, depth)
             theta = structure.search_space(longest, depth, weights.dtype)
-            return work(structure, Plain(weights), rows, theta, which)
+            return work(structure, DenseWeights(weights), rows, theta, which)
 
         failed = in_blocks(rows, rows.starts, lambda which: run(chain, which), self.n_jobs)
         again = np.concatenate([np.empty(0, np.int64), *failed])

@@ -8,7 +8,7 @@ import numpy as np
 
 from hopefear.core.component import component, kernel
 from hopefear.core.progress import stage
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.training.decoders.base import Decoder, KBest, chosen
 from hopefear.training.decoders.votes import VoteReplay, VotingView
 
@@ -36,7 +36,7 @@ class ClassDecoder(Decoder):
         structure, n, parts = self.structure, rows.indptr.size - 1, self.structure.n_parts()
         if self.predictor.linear:
             scores, labels = np.zeros((n, parts)), np.zeros(n, np.int64)
-            score_all(structure, Plain(self.predictor.weights), rows, scores, labels)
+            score_all(structure, DenseWeights(self.predictor.weights), rows, scores, labels)
             return labels, scores
         votes = np.zeros((n, structure.n_labels))
         replay = VoteReplay(self.predictor, int(np.diff(rows.indptr).max(initial=0)) + 1)

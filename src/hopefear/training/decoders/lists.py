@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, kernel
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.data.lists.dataset import cheapest
 from hopefear.errors import CombinationError
 from hopefear.losses.perceptron import Perceptron
@@ -44,7 +44,7 @@ class ListDecoder(Decoder):
         out = np.zeros(len(rows.costs))
         if self.predictor.linear:
             work = self.structure.workspace(rows, Perceptron(), np.float64)
-            score_lists(self.structure, Plain(self.predictor.weights), rows, work, out)
+            score_lists(self.structure, DenseWeights(self.predictor.weights), rows, work, out)
             return out
         check_offsets(self.predictor, rows)
         replay = VoteReplay(self.predictor, int(np.diff(rows.indptr).max(initial=1)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.component import helper, kernel
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.theta import length
 from hopefear.structures.segments.part_scores import (
@@ -136,7 +136,9 @@ class SegmentDecoder(Decoder):
                     f"a sequence of {longest:,} tokens needs {size / 2**30:.1f} GiB to be "
                     f"searched, the limit is {MOST_BYTES >> 30} GiB; split it"
                 )
-            work(Plain(weights), structure.search_space(longest, depth, weights.dtype), which)
+            work(
+                DenseWeights(weights), structure.search_space(longest, depth, weights.dtype), which
+            )
 
         in_blocks(rows, rows.starts, run, self.n_jobs)
         if np.isnan(scores).any() or (scores == np.inf).any():

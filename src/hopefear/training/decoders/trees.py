@@ -10,7 +10,7 @@ import numpy as np
 from hopefear.core.component import kernel, shared_kernel
 from hopefear.core.interfaces import inferences_of
 from hopefear.core.progress import stage
-from hopefear.core.workspace import Example, Plain
+from hopefear.core.workspace import DenseWeights, Example
 from hopefear.costs.hamming import Hamming
 from hopefear.errors import HopefearError
 from hopefear.structures.tree.ranking import rank_trees
@@ -129,7 +129,7 @@ class TreeDecoder(Decoder):
                 f"relations are allowed for {limited:,} tokens, but there are "
                 f"{rows.labels.size:,}; give a set of relations, or None, for every token"
             )
-        weights = Plain(self.predictor.weights)
+        weights = DenseWeights(self.predictor.weights)
         space = {"depth": depth, "dtype": self.predictor.weights.dtype, "expecting": expecting}
         search_trees(
             self.structure,
