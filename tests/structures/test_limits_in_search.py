@@ -30,7 +30,7 @@ LABELS = ("O", "B-X", "I-X")
 class Nothing:
     """A feature map of two attributes."""
 
-    size, edge_size = 2, 0
+    kind, size, edge_size = "attributes", 2, 0
 
 
 def two_tokens():

@@ -180,7 +180,7 @@ def test_programs_for_the_original(algorithm, capsys):
         found = fitted.predict([DAYS])
         assert (found == PLACES).all() and (found == [PLACES]).all()
         assert found.tolist() == [PLACES] and found[0] == PLACES
-    assert "epoch 1," in capsys.readouterr().err
+    assert "epoch 1: " in capsys.readouterr().err
 
 
 def test_what_is_learned_is_none_before():

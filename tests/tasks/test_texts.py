@@ -300,7 +300,7 @@ def test_a_share_of_naive_bayes_needs_its_values_weights_and_all_data(
     train = ["train", "classify", "--train", str(lines), "--model", str(tmp_path / "m")]
     for wrong, message in (
         (["--nb-share", "0.5"], "--nb-share belongs to --values nb"),
-        (["--nb-share", "1", "--values", "nb"], "must be from 0 to below 1"),
+        (["--nb-share", "1", "--values", "nb"], "--nb-share: must be at least 0 and below 1"),
     ):
         assert main([*train, *wrong]) == 2
         assert message in capsys.readouterr().err
@@ -329,7 +329,7 @@ DICTS = [
 
 def test_rows_may_be_dicts(tmp_path):
     y = ["x", "y", "x", "y"]
-    vectorizer = DictVectorizer()
+    vectorizer = DictVectorizer(sort=False)
     X = vectorizer.fit_transform(DICTS)
     new = [{"size": 3, "kind": "b", "colour": "red", "length": 7}, {}]
     named = Classifier("perceptron").fit(DICTS, y)

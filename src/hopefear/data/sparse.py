@@ -337,7 +337,7 @@ class SparseDataset:
             ``name=string`` of value 1.
         features : NamedFeatures, optional
             Columns to use, as those of a model; other names are left out. Without it they are the
-            names of the rows, sorted.
+            names of the rows, in the order in which they come.
 
         Examples
         --------

@@ -548,8 +548,8 @@ class Tagger(SequencePredictor):
         with as_value_errors():
             reader, examples, whole = self._read(X, y, sample_weight)
             dev = None
+            X_val, y_val = from_table(X_val, y_val, "tokens", "tags")
             if given_together(X_val=X_val, y_val=y_val):
-                X_val, y_val = from_table(X_val, y_val, "tokens", "tags")
                 dev = with_labels(reader.read(X_val), y_val)
             self._settle(reader, whole, self.train(examples, dev).model)
         return self
