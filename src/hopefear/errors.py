@@ -84,12 +84,11 @@ class OptionError(HopefearError):
 
     def typed(self) -> str:
         """The message in the words of the command line."""
-        option = f"--{self.name.replace('_', '-')}"
-        if isinstance(self.value, bool):
-            option = option if self.value else f"--no-{option[2:]}"
-        elif self.value is None:
+        name = f"no_{self.name}" if self.value is False else self.name
+        option = f"--{name.replace('_', '-')}"
+        if self.value is None:
             option += " 0"
-        else:
+        elif not isinstance(self.value, bool):
             value = self.value
             option += f" {'-'.join(map(str, value)) if isinstance(value, tuple) else value}"
         return f"{option} {self.reason}"

@@ -41,8 +41,10 @@ BAD = {
         ":2: expected a list that is not empty as candidates in list 'b'",
     ),
     "NaN score": (good(), NAN, ":2: expected a list as JSON, with finite numbers"),
-    "duplicate ids": (good(), good(), ":2: expected every id once", "'a again'"),
-    "ids out of order": (good(), good("b") + good(), ":3: expected every id once", "'a again'"),
+    "duplicate ids": (good(), good(), ":2: expected every id once", "'a' comes again"),
+    "ids out of order": (
+        good(), good("b") + good(), ":3: expected every id once", "'a' comes again",
+    ),
     "a feature that is a list": (
         good(), good("b").replace("2.5", "[1]"), ":2: expected a number or a string as a feature "
         "in candidate 2 of list 'b'",

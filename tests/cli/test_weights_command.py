@@ -156,7 +156,7 @@ def test_inspect(run):
         (["predict", "--model", "a", "--input", "b", "c"], "one --input"),
         (["predict", "--model", "a", "--input", "b", "--source", "c"], "--source belongs"),
         (["inspect"], "one is needed"),
-        (["inspect", "--weights", "a", "--explain", "b"], "--explain belongs to --model"),
+        (["inspect", "--weights", "a", "--card", "b"], "--card belongs to --model"),
     ],
 )
 def test_wrong_usage_is_status_two(run, argv, told):

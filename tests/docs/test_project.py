@@ -59,13 +59,18 @@ def test_make_leaves_no_test_out():
     text = (ROOT / "Makefile").read_text("utf-8")
     for name, value in re.findall(r"^(PLAIN|COMPILED) := (.*)$", text, re.M):
         text = text.replace(f"$({name})", value)
-    commands = re.findall(r"^\t.*\$\((VENV|EXTRAS)\)/.*(?: -m )\"?(.*?)\"?$", text, re.M)
-    assert [where for where, _ in commands] == ["VENV", "VENV", "EXTRAS", "EXTRAS", "EXTRAS"]
+    command = r'^\t.*\$\((VENV|EXTRAS)\)/(.*) -m "(.*?)"(?: (\$\(CORE\)))?$'
+    core, *commands = [match.groups() for match in re.finditer(command, text, re.M)]
+    assert [where for where, *_ in commands] == ["VENV", "VENV", "EXTRAS", "EXTRAS", "EXTRAS"]
+    # One takes the core alone, the next the same marks of all others.
+    (where, _, words, files), (_, rest, others, _) = core, commands[0]
+    assert (where, words, files) == ("VENV", others, "$(CORE)")
+    assert "$(addprefix --ignore=,$(CORE))" in rest
     marks = ["needs", "slow", "interpreted", "compiled"]
     for values in itertools.product([False, True], repeat=len(marks)):
         own = dict(zip(marks, values, strict=True))
         place = "EXTRAS" if own["needs"] or own["slow"] else "VENV"
-        assert any(eval(words, own) for where, words in commands if where == place), own
+        assert any(eval(words, own) for where, _, words, _ in commands if where == place), own
 
 
 def test_wheels_with_kernels_have_a_tag_that_an_index_takes(monkeypatch):

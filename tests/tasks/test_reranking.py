@@ -357,7 +357,7 @@ def test_a_run_goes_on_where_it_was_broken_off(tmp_path):
 
 def test_batch_learners_settle_and_start_where_they_are_told():
     made = train(Reranking(), DATA, "maxent-lbfgs")
-    assert made.fit.converged and made.model.about["on"] == "batch"
+    assert made.fit.converged and made.model.about["update_on"] == "batch"
     start = made.model.weights
     again = train(Reranking(), DATA, "maxent-lbfgs", start=start)
     assert len(again.fit.history) < len(made.fit.history)

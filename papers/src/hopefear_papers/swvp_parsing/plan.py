@@ -285,7 +285,7 @@ def recall(data: TreeDataset) -> float:
 
     Examples
     --------
-    >>> problem = Problem(split_of(Bank("few", "trees", generated=(6, 2, 2)), None), 1, (12, 8))
+    >>> problem = Problem(split_of(Bank("few", "trees", generated=(6, 2, 2)), None), 1, 12)
     >>> 90.0 < recall(problem.train) <= 100.0
     True
     """

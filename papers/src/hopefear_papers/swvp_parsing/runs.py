@@ -55,7 +55,7 @@ def run(problem: Problem, entrant: Entrant, beta: float, passes: int) -> Run:
     """Train in the order of the file, so many times.
 
     >>> from hopefear_papers.swvp_parsing.plan import CSP, Bank, split_of
-    >>> problem = Problem(split_of(Bank("few", "trees", generated=(6, 2, 2)), None), 1, (12, 8))
+    >>> problem = Problem(split_of(Bank("few", "trees", generated=(6, 2, 2)), None), 1, 12)
     >>> csp = run(problem, CSP, 0.0, passes=2)
     >>> csp.test.shape, csp.right.shape, bool(csp.dev[0, -1] > 60.0)
     ((4, 2), (2, 2), True)

@@ -124,7 +124,7 @@ class AnnealedRisk(RoundsTuner):
 
     Examples
     --------
-    >>> AnnealedRisk(levels=3).signature()[:53]
+    >>> AnnealedRisk(levels=3).signature()[:67]
     'tuner:annealed-risk(inverse_temperature=0.5,factor=2,levels=3,agree'
     """
 

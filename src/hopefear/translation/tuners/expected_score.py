@@ -65,7 +65,7 @@ class ExpectedScore(RoundsTuner):
 
     Examples
     --------
-    >>> ExpectedScore(levels=2).signature()[:49]
+    >>> ExpectedScore(levels=2).signature()[:63]
     'tuner:expected-score(inverse_temperature=20,factor=3,levels=2,l'
     """
 

@@ -65,7 +65,7 @@ class Hols(RoundsTuner):
 
     Examples
     --------
-    >>> Hols(inner=1).signature()[:47]
+    >>> Hols(inner=1).signature()[:61]
     'tuner:hols(rounds=20,held_out=0.5,inverse_temperature=4,inner'
     """
 
