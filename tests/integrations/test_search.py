@@ -464,7 +464,7 @@ def test_machines_try_side_by_side_and_no_more_than_asked_for():
     findings = search.findings(opened)
     assert 1 < machines.most <= 3 and states == ["COMPLETE"] * 7
     assert sorted(told) == findings and len(findings) == 7
-    assert sum(f.usual is not None for f in findings) == 2
+    assert sum(f.defaults is not None for f in findings) == 2
     for finding in findings:
         each = next(c for c in search.candidates if c.label == finding.learner)
         alone = measure(each, finding.params, search.plan, lambda *seen: None)

@@ -46,7 +46,8 @@ def test_training_says_what_it_read_and_made(run, folder):
     assert result["feature_set"] == "word, pos, shapes, characters" and "f1" in result["dev"]
     assert "(word, pos, shapes, characters)" in err
     # No output is searched for, so none is called wrong.
-    assert "unsure while learning" in err and "mistakes" not in err and "wrong" not in err
+    unsure = "(gold has at most half of the probability, or any loss)"
+    assert unsure in err and "mistakes" not in err and "wrong" not in err
     assert "vectors=vectors.txt" in result["signature"] and "device" not in result["signature"]
     settings = json.loads((folder / "runs" / "run.json").read_text())
     assert settings["versions"]["torch"] and settings["parameters"]["network"]["hidden"] == 6

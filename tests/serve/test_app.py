@@ -302,6 +302,8 @@ def test_bodies_are_bounded(registry):
 class Slow:
     """A service whose answers take their time."""
 
+    asked = frozenset()
+
     def __init__(self) -> None:
         self.free, self.sizes = threading.Event(), []
 

@@ -29,7 +29,7 @@ class NetworkTrainer(Trainer):
 
     A step is an update. No output is searched for, so a sentence counts as a mistake where what is
     right has at most half of the probability, or, with a loss that has no probabilities, where
-    there is any loss; events and the screen call that unsure.
+    there is any loss; events call that unsure, and the console says so.
 
     Parameters
     ----------
