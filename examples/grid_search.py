@@ -28,7 +28,7 @@ def main() -> None:
             make_pipeline(MaxAbsScaler(), classifier),
             [
                 {"classifier__learner": ["adagrad-rda"], "classifier__l1": [1e-4, 1e-3, 1e-2]},
-                {"classifier__learner": ["vrda"], "classifier__readout": ["last", "averaged"]},
+                {"classifier__learner": ["vrda"], "classifier__averaging": ["last", "averaged"]},
                 {"classifier__learner": ["pa"], "classifier__C": [0.01, 0.1]},
             ],
             cv=3,

@@ -57,7 +57,7 @@ def test_settling_the_books_changes_nothing(name, on, window, monkeypatch):
     found = trainer_of(RULES[name], Observed(Averaged()), structure, on)
     settled = []
     for module in (averaged, observed):
-        monkeypatch.setattr(module, "start_afresh", lambda account: settled.append(forget(account)))
+        monkeypatch.setattr(module, "reset_window", lambda account: settled.append(forget(account)))
     found.learn(problem(structure).rows, ORDER)
     assert len(settled) == 2 * (found.ticks // window)
     np.testing.assert_array_equal(exact_weights(found), exact_weights(wanted))
