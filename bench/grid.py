@@ -81,7 +81,7 @@ def _rules(loss: str) -> str:
 
 def _works(loss: str, rule: str, on: str) -> bool:
     try:
-        return isinstance(RECIPES["sgd"].build(loss=loss, rule=rule, on=on), Learner)
+        return isinstance(RECIPES["sgd"].build(loss=loss, rule=rule, update_on=on), Learner)
     except CombinationError:
         return False
 

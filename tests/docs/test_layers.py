@@ -124,6 +124,7 @@ def test_scikit_learn_is_imported_where_estimators_are():
         "tasks/classify/estimator.py",
         "tasks/estimator.py",
         "tasks/parse/estimator.py",
+        "tasks/parse/taggers.py",
         "tasks/rerank/estimator.py",
         "tasks/tag/estimator.py",
         "translation/estimator.py",

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from hopefear.core.parallel import parallel
 from hopefear.core.progress import stage
@@ -73,6 +72,8 @@ class ColumnTagger(NamedTuple):
         """Returns an estimator that learns as this one has learned."""
         model = _model(self.estimator)
         if model is None:
+            from sklearn.base import clone  # which commands need not load
+
             return clone(self.estimator)
         given, about = model.features.templates, model.about
         # In a part of the data some of them may fire on nothing.
