@@ -49,7 +49,7 @@ def svmlight(n: int, seed: int = 1) -> str:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "_BLOCK", 2000)
-    from hopefear.cli import tag as cached
+    from hopefear.cli import tag_input as cached
 
     monkeypatch.setattr(cached, "PIECE_BYTES", 600)
 

@@ -92,7 +92,7 @@ def test_columns_come_out_in_brackets_and_objects_too(predicted, folder):
 
 
 def test_a_terminal_gets_colours(predicted, monkeypatch):
-    monkeypatch.setattr("hopefear.cli.tag.is_coloured", lambda output: output == "-")
+    monkeypatch.setattr("hopefear.cli.tag_output.is_coloured", lambda output: output == "-")
     first = predicted(*TEXTS).splitlines()[0]
     assert first == "\x1b[1;34mAnn Lee\x1b[0;2m PER\x1b[0m left \x1b[1;32mRome\x1b[0;2m LOC\x1b[0m."
     assert "\x1b" not in predicted(*TEXTS, "--output-format", "columns")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from hopefear.cli import options
+from hopefear.cli import options, shards
 from hopefear.cli.console import Console, print_json, scored
 from hopefear.cli.surface import Sample, Score, Surface, against_best, surface_of
 from hopefear.cli.train import PIECES, check, held_out, read_train
@@ -66,7 +66,7 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
         "deviations",
         1,
     )
-    options.cluster(runs, "train learners, and seeds of each,")
+    shards.cluster(runs, "train learners, and seeds of each,")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     from hopefear.cli.progress import announced
 
     console = Console(args.quiet)
-    with options.cluster_of(args, cores) as cluster, announced(console, "these learners"):
+    with shards.cluster_of(args, cores) as cluster, announced(console, "these learners"):
         study = read_study(args, console)
         seeds = range(args.seed, args.seed + args.seeds)
         study.run(args.learners, console, seeds=seeds, cluster=cluster)

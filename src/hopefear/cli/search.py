@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hopefear.cli import options
+from hopefear.cli import options, shards
 from hopefear.cli.config import TRIAL, config_text
 from hopefear.cli.console import Console, check_output, print_json, scored
 from hopefear.cli.guard import put
@@ -112,7 +112,7 @@ def _search_options(group: argparse._ArgumentGroup) -> None:
     options.named(
         group, "--study", "journal of the trials, JSON lines; gone on with if it is there", "PATH"
     )
-    options.cluster(group, "try")
+    shards.cluster(group, "try")
 
 
 def _learners(group: argparse._ArgumentGroup, surface: Surface) -> None:
@@ -162,7 +162,7 @@ def run(args: argparse.Namespace) -> int:
     console, n_jobs = Console(args.quiet), args.jobs or 1
     args.jobs = 1  # threads of a trial
     with (
-        options.cluster_of(args) as cluster,
+        shards.cluster_of(args) as cluster,
         announced(console, "these learners"),
     ):
         parameters = surface.parameters(args)

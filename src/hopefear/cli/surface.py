@@ -180,7 +180,8 @@ class Surface:
         ``--no-NAME``, which is False for the parameter NAME. Options that are about files and runs
         stand for none.
         """
-        from hopefear.cli.options import shards_of, threads
+        from hopefear.cli.options import threads
+        from hopefear.cli.shards import shards_of
 
         options: dict[str, Any] = {}
         for name, value in vars(args).items():

@@ -1,40 +1,33 @@
-"""Tags on the command line: words, options and printing.
+"""Tags on the command line: words, options and what they ask for.
 
-Reading, learning and answering are in :mod:`hopefear.tasks.tag`. Heavy imports stand inside
-methods, since help reads this file, too.
+Files are read by :mod:`hopefear.cli.tag_input` and written by :mod:`hopefear.cli.tag_output`;
+learning and answering are in :mod:`hopefear.tasks.tag`. Heavy imports stand inside methods, since
+help reads this file, too.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
-import os
-import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hopefear.cli import options
 from hopefear.cli.streaming import BITS, Incoming, head_of, known
-from hopefear.cli.surface import Rehearsal, Sample, Score, Surface, Words
+from hopefear.cli.surface import Rehearsal, Sample, Score, Words
+from hopefear.cli.tag_input import (
+    arriving,
+    cached_tags,
+    parts,
+    read_for,
+    reading_of_model,
+    whole_sentences,
+)
+from hopefear.cli.tag_output import ShownTags, collisions, pairs_of_labels, written
 from hopefear.errors import HopefearError
 from hopefear.tasks import recipe
 
 if TYPE_CHECKING:
-    from hopefear.data.token_examples import TokenExamples
-    from hopefear.tasks.tag.answers import Paint, TagAnswers
-    from hopefear.tasks.tag.model import SequenceModel
     from hopefear.tasks.tag.prepare import PreparedTags
-
-# Bytes of text to encode at a time, whose attributes take some 40 times as much; and bytes by which
-# the scheme of the labels and the templates of a cache are chosen.
-PIECE_BYTES, LOOK_BYTES = 1 << 20, 1 << 23
-_SHOWN = 40  # rows of the table of types or labels
-_TEMPLATES = 60  # shown at most
-_COLOURS = (32, 34, 35, 36, 33, 31)  # green, blue, magenta, cyan, yellow, red
-_BLANKS = re.compile(r"\s+")
 
 _TRAIN = Words(
     """
@@ -115,7 +108,7 @@ _REHEARSAL = Rehearsal(
 )
 
 
-class Tags(Surface):
+class Tags(ShownTags):
     """The task ``tag``."""
 
     name, noun = "tag", "tags"
@@ -339,7 +332,7 @@ class Tags(Surface):
             self.check_memory(args)
             form, columns, column = args.format, args.columns, args.column
             if getattr(args, "cache", None) is not None:
-                return lambda given: _cached(args, report, given)
+                return lambda given: cached_tags(args, report, given)
         else:
             names = ("format", "columns", "column")
             form, columns, column = (prepared.reading[name] for name in names)
@@ -359,7 +352,8 @@ class Tags(Surface):
         from hopefear.data.files import ReadReport
         from hopefear.data.token_examples import read_tokens
         from hopefear.data.token_files import token_format
-        from hopefear.tasks.tag.prepare import Options, Plan, StreamedSentences
+        from hopefear.tasks.tag.prepare import Options, Plan
+        from hopefear.tasks.tag.streamed import StreamedSentences
 
         if option := self.needs_all(args):
             raise HopefearError(
@@ -373,7 +367,7 @@ class Tags(Surface):
             )
         how: dict[str, Any] = {"columns": args.columns, "on_error": args.on_error}
         with head_of(args) as head:
-            _whole_sentences(head, b"\n" if form == "json" else b"\n\n")
+            whole_sentences(head, b"\n" if form == "json" else b"\n\n")
             start = read_tokens(head, form, **how).labelled(args.column)
             parameters = self.parameters(args)
             plan = Plan.of(start, Options.of(parameters))
@@ -381,7 +375,7 @@ class Tags(Surface):
         known(sentences.labels, args.train)
 
         def blocks() -> Iterator[Any]:
-            for part in _parts(args, form, report, None):
+            for part in parts(args, form, report, None):
                 yield sentences.encoded(part, args.on_error, report)
 
         def held_out(path: str) -> Any:
@@ -433,7 +427,7 @@ class Tags(Surface):
             "feature_set": prepared.feature_set,
             "scheme": prepared.task.scheme,
             "temperature": trained.model.temperature,
-            "hash_collisions": _collisions(prepared.data.features),
+            "hash_collisions": collisions(prepared.data.features),
         }
 
     def summary(
@@ -479,14 +473,14 @@ class Tags(Surface):
         decoder = TagDecoder(model, not args.no_constraints, n_jobs=jobs, scheme=scheme)
         bit_by_bit = args.stream or args.format == "text" or is_pipe(args.input)
         for examples in (
-            _arriving(model, args, report)
+            arriving(model, args, report)
             if bit_by_bit
-            else [_read_for(model, args.input, args, report)]
+            else [read_for(model, args.input, args, report)]
         ):
             if isinstance(examples, bytes):
                 yield b"" if args.output_format in ("inline", "json") else examples
                 continue
-            pieces = _written(args, decoder.answers(examples, args.nbest, args.proba))
+            pieces = written(args, decoder.answers(examples, args.nbest, args.proba))
             # What has come at once goes at once: a system call a sentence would be slow.
             yield from [b"".join(pieces)] if bit_by_bit else pieces
         if n := decoder.unlimited:
@@ -498,7 +492,7 @@ class Tags(Surface):
         from hopefear.cli.explain import told, wanted_tokens
         from hopefear.tasks.tag.answers import TagDecoder
 
-        examples = _read_for(model, args.input, args, report)
+        examples = read_for(model, args.input, args, report)
         decoder, data = TagDecoder(model, not args.no_constraints), model.encode(examples)
         words = examples.words
         for i, t in wanted_tokens(data.rows.starts, data.source, args.explain_token):
@@ -523,8 +517,8 @@ class Tags(Surface):
         from hopefear.tasks.tag.evaluation import evaluation
         from hopefear.tasks.tag.prepare import Schemes, encode_held_out
 
-        reading = _reading(model)
-        examples = _read_for(model, args.data, args, report)
+        reading = reading_of_model(model)
+        examples = read_for(model, args.data, args, report)
         examples = examples.labelled(args.column or reading["column"])
         schemes = Schemes(reading["scheme"], model.scheme)
         how = model.features, model.labels, schemes, args.scheme_errors
@@ -543,133 +537,8 @@ class Tags(Surface):
         if args.report is not None:
             from hopefear.report.evaluation import ReportData
 
-            facts["page"] = ReportData(result.judgement(), result.sizes(), _pairs(model))
+            facts["page"] = ReportData(result.judgement(), result.sizes(), pairs_of_labels(model))
         return facts
-
-    def findings(self, facts: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-        from hopefear.cli.console import in_percent
-
-        spans_, unknown = facts["scheme"] is not None, facts.get("accuracy_unknown")
-        calibration = facts.get("calibration", {})
-        words = {
-            "sentences": f"{facts['sentences']:,} with {facts['tokens']:,} tokens",
-            "F1": in_percent(facts, "f1") if spans_ else None,
-            "precision": in_percent(facts, "precision") if spans_ else None,
-            "recall": in_percent(facts, "recall") if spans_ else None,
-            "accuracy": in_percent(facts, "accuracy"),
-            "whole sentences": in_percent(facts, "sentence_accuracy"),
-            "unknown words": None
-            if unknown is None
-            else f"{unknown:.2f} % of {facts['unknown_words']:,} right, of the known "
-            f"{facts['accuracy_known']:.2f} %",
-            "calibration": ", ".join(
-                f"{key} {bins['ece']:.2f} %" for key, bins in calibration.items() if bins
-            )
-            + " off (ECE)"
-            if calibration
-            else None,
-            "non-zeros": f"{facts['nnz']:,}",
-        }
-        if spans_:
-            errors = (f"{name} {n:,}" for name, n in facts["span_errors"].items())
-            words["spans wrong by"] = ", ".join(errors)
-        what = "type" if spans_ else "label"
-        rows = [
-            [
-                name,
-                *(f"{row[key]:.2f}" for key in ("precision", "recall", "f1")),
-                *(row[key] for key in ("gold", "found", "correct")),
-            ]
-            for name, row in facts[f"{what}s"].items()
-        ]
-        heads = [what, "precision", "recall", "F1", "gold", "found", "correct"]
-        return words, [(f"{what.capitalize()}s", heads, rows)]
-
-    def show_scores(self, console: Any, facts: Mapping[str, Any]) -> None:
-        from hopefear.cli.console import BEST_SCORES, long_table, show_confusion
-
-        words, [(title, heads, rows)] = self.findings(facts)
-        console.pairs(words)
-        long_table(console, heads, rows, _SHOWN, title.lower(), BEST_SCORES)
-        show_confusion(console, facts)
-        console.say(f"\n{facts['signature']}\n{facts['model_signature']}")
-
-    def model_facts(self, model: Any, top: int) -> dict[str, Any]:
-        from hopefear.core.interfaces import n_weights
-
-        features, header = model.features, model.features.to_header()
-        header = header.get("tokens", header)  # of segments
-        names = ("order", "scheme", "constrained", "search", "temperature")
-        facts: dict[str, Any] = {
-            "labels": list(model.labels),
-            **{name: getattr(model, name) for name in names},
-            "segments": getattr(features, "longest", None),
-            "features": features.size,
-            "edge_features": features.edge_size,
-            "feature_kind": features.kind,
-            "feature_set": header.get("source"),
-            "templates": [text for text, *_ in header.get("templates", ())],
-            "hash_collisions": _collisions(features),
-            "coordinates": n_weights(model.structure()),
-        }
-        if hasattr(model.predictor, "layers"):
-            layers = model.predictor.layers()
-            size = sum(math.prod(shape) for shape in layers.values())
-            facts |= {"coordinates": size, "layers": layers}
-            facts["transitions"] = _transitions(model, top)
-        elif model.predictor.linear:
-            facts |= {
-                "top": model.top(top),
-                "bottom": model.bottom(top),
-                "transitions": _transitions(model, top),
-                "edges": model.edge_top(top),
-                "triples": model.triples(top),
-            }
-        return facts
-
-    def facts_in_words(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        from hopefear.cli.console import labels_in_words
-
-        edges = f" and {facts['edge_features']:,} of edges" if facts["edge_features"] else ""
-        origin, shared = facts["feature_set"] or facts["feature_kind"], facts["hash_collisions"]
-        scheme = "none: any labels may follow each other"
-        if facts["scheme"] is not None:
-            free = "" if facts["constrained"] else ", which outputs need not follow"
-            scheme = facts["scheme"] + free
-        structure = {"chain": f"order {facts['order']}, search {facts['search']}"}
-        if facts["segments"] is not None:
-            structure = {"segments": f"up to {facts['segments']} tokens"}
-        return {
-            "labels": labels_in_words(facts["labels"]),
-            "scheme": scheme,
-            **structure,
-            "temperature": f"{facts['temperature']:.3g}",
-            "features": f"{facts['features']:,}{edges} ({origin})",
-            "hash collisions": None if shared is None else f"{shared:.2f} %",
-        }
-
-    def show_weights(self, console: Any, facts: Mapping[str, Any]) -> None:
-        from hopefear.cli.console import weights_table
-
-        if facts["templates"]:
-            console.say("\ntemplates\n  " + "\n  ".join(facts["templates"][:_TEMPLATES]))
-            if len(facts["templates"]) > _TEMPLATES:
-                console.say(f"  … and {len(facts['templates']) - _TEMPLATES} more")
-        if "layers" in facts:
-            console.say("\nlayers")
-            rows = [[name, " × ".join(map(str, shape))] for name, shape in facts["layers"].items()]
-            console.table(["weights", "shape"], rows)
-        for name, pairs in facts.get("transitions", {}).items():
-            weights_table(console, f"transitions {name}", ["from", "to"], pairs)
-        if "top" not in facts:
-            return
-        heads = ["two before", "before", "label"]
-        weights_table(console, "label triples, heaviest", heads, facts["triples"])
-        heads = ["feature", "from", "to"]
-        weights_table(console, "features of label pairs, heaviest", heads, facts["edges"])
-        for name, features in facts["top"].items():
-            # What speaks for the label, then what speaks against it, the strongest last.
-            weights_table(console, name, ["feature"], [*features, *facts["bottom"][name][::-1]])
 
 
 SURFACE = Tags()
@@ -711,290 +580,3 @@ def _place(text: str) -> tuple[int, int]:
             f"expected SENTENCE:TOKEN, both from 1, such as 3:7, found {text!r}"
         )
     return int(sentence), int(token)
-
-
-def _whole_sentences(path: str, mark: bytes) -> None:
-    """Cut a file behind the last mark of a sentence's end, where it has one."""
-    with open(path, "rb+") as file:
-        lines = file.read()
-        end = lines.rfind(mark)
-        if end > 0:
-            file.truncate(end + len(mark))
-
-
-def _parts(
-    args: argparse.Namespace, form: str, report: Any, piece_bytes: int | None
-) -> Iterator[TokenExamples]:
-    """Yields the labelled tokens of ``--train`` piece by piece."""
-    from hopefear.data.token_examples import token_parts
-
-    how: dict[str, Any] = {"columns": args.columns, "on_error": args.on_error, "report": report}
-    for part in token_parts(args.train, format=form, piece_bytes=piece_bytes, **how):
-        yield part.labelled(args.column)
-
-
-def _cached(args: argparse.Namespace, report: Any, parameters: Mapping[str, Any]) -> PreparedTags:
-    """The tokens of ``--train`` as a cache has them."""
-    from hopefear.cli.console import Console
-    from hopefear.data.files import ReadReport
-    from hopefear.data.token_files import token_format
-    from hopefear.tasks.tag.prepare import cached
-
-    form = token_format(args.train, args.format, args.columns)
-    if form == "crfsuite":
-        raise HopefearError(
-            f"--cache {args.cache}: {args.train} is a CRFsuite file, and caches are made of "
-            "columns and CoNLL-U; leave it out"
-        )
-
-    def beginning(first: TokenExamples) -> TokenExamples:
-        if args.train == "-":  # which is not read twice
-            return first
-        return next(_parts(args, form, ReadReport(), LOOK_BYTES))
-
-    names = ("format", "columns", "column", "on_error", "encoding")
-    return cached(
-        args.cache,
-        args.train,
-        parameters,
-        lambda: _parts(args, form, report, PIECE_BYTES),
-        beginning,
-        {name: getattr(args, name) for name in names},
-        report,
-        Console(args.quiet).say,
-    )
-
-
-def _reading(model: SequenceModel) -> Mapping[str, Any]:
-    """Returns how the training data of a model was written; models made elsewhere may not say."""
-    plain = {"format": "auto", "columns": None, "column": None, "scheme": model.scheme}
-    return {**plain, **model.about.get("reading", {})}
-
-
-def _read_for(
-    model: SequenceModel, path: str, args: argparse.Namespace, report: Any
-) -> TokenExamples:
-    """Returns a file for a model: its columns bear the names they had in training.
-
-    Columns behind the last that features need may be missing, as labels are in new text.
-    """
-    from hopefear.data.token_examples import read_tokens, text_parts
-
-    if args.format == "text":
-        return next(text_parts(path, model.tokenizer, model.text_columns(), whole=True))
-    form, columns, optional = _as_trained(model, path, args)
-    options: dict[str, Any] = {"on_error": args.on_error, "report": report}
-    return read_tokens(path, form, columns=columns, optional=optional, **options)
-
-
-def _arriving(
-    model: SequenceModel, args: argparse.Namespace, report: Any
-) -> Iterator[TokenExamples | bytes]:
-    """Yields ``--input`` bit by bit, as sentences come; bytes where there are none to be tagged."""
-    from hopefear.data.token_examples import of_file, text_parts
-    from hopefear.data.token_stream import read_parts
-
-    if args.format == "text":
-        yield from text_parts(args.input, model.tokenizer, model.text_columns(), whole=False)
-        return
-    form, columns, optional = _as_trained(model, args.input, args)
-    options: dict[str, Any] = {"on_error": args.on_error, "report": report}
-    for part in read_parts(args.input, format=form, columns=columns, optional=optional, **options):
-        if part.file is not None:
-            yield of_file(part.file)
-        elif form != "crfsuite":
-            yield part.text
-
-
-def _as_trained(
-    model: SequenceModel, path: str, args: argparse.Namespace
-) -> tuple[str, Sequence[str] | None, int]:
-    """Format, names of columns, and how many of the last may be missing."""
-    from hopefear.data.sources import Source
-    from hopefear.data.token_files import named_tokens
-    from hopefear.data.token_objects import begins_with_object
-
-    reading = _reading(model)
-    attributes = model.features.kind == "attributes"
-    form = args.format
-    if form == "auto":
-        form = "crfsuite" if attributes else named_tokens(path) or reading["format"]
-        if not attributes and form in ("columns", "json"):
-            line = next(Source(path).look(), b"")
-            form = "json" if begins_with_object(line) else "columns"
-    if attributes != (form == "crfsuite"):
-        kind = "attributes of CRFsuite files" if attributes else "templates over columns"
-        raise HopefearError(f"{path}: {args.model} has features from {kind}, and this is {form}")
-    columns, optional = args.columns, 0
-    if form == "columns":
-        columns = columns or reading["columns"] or None
-    if columns is not None:
-        needed = [_position(name, columns) for name in model.features.needs]
-        optional = len(columns) - 1 - max(needed, default=0)
-    return form, columns, optional
-
-
-def _position(name: str, columns: Sequence[str]) -> int:
-    """Where a column stands; it may be called by its number, and what is missing is told later."""
-    if name in columns:
-        return columns.index(name)
-    return min(int(name), len(columns) - 1) if name.isdecimal() else 0
-
-
-def _written(args: argparse.Namespace, found: TagAnswers) -> Iterator[bytes]:
-    """Answers in the format that is asked for."""
-    from hopefear.data.token_objects import with_labels
-    from hopefear.data.write_tokens import repeated, with_columns
-
-    form, proba, given = args.output_format, args.proba, found.examples.form
-    coloured = is_coloured(args.output)
-    if form is None and given == "text" and coloured and not (args.nbest or proba):
-        form = "inline"
-    if form == "inline":
-        return _lines(found, coloured)
-    if form == "json" or (form is None and given == "json" and (args.nbest or proba)):
-        return _objects(found)
-    if given == "text" or (given == "json" and form == "columns"):
-        return _token_lines(found, proba, texts=True)
-    file, name = found.examples.file, _reading(found.model)["column"] or "label"
-    if file is None:
-        return _token_lines(found, proba, texts=False)
-    if given == "json":
-        return with_labels(file, name, found.labels)
-    if found.counts is not None:
-        file = repeated(file, found.counts)
-    return with_columns(file, dict(_table(found, name, proba)), comments=_comments(found, proba))
-
-
-def _table(found: TagAnswers, name: str, proba: bool) -> Iterator[tuple[str, Any]]:
-    """The columns to write, by name."""
-    yield name, found.labels
-    if not proba:
-        return
-    yield "Probability", [f"{p:.4f}" for p in found.token_probabilities.tolist()]
-    if (table := found.spans) is not None:
-        column = ["_"] * len(found.tags)
-        places = zip(table.first.tolist(), table.after.tolist(), strict=True)
-        for (first, after), p in zip(places, found.span_probabilities.tolist(), strict=True):
-            column[first:after] = [f"{p:.4f}"] * (after - first)
-        yield "SpanProbability", column
-
-
-def _comments(found: TagAnswers, proba: bool) -> list[list[str]] | None:
-    """Lines before each output."""
-    if found.counts is not None:
-        facts = zip(found.ranks, found.scores, found.probabilities, strict=True)
-        return [[f"rank = {k} score = {s:.6g} probability = {p:.6g}"] for k, s, p in facts]
-    return [[f"probability = {p:.6g}"] for p in found.probabilities] if proba else None
-
-
-def _token_lines(found: TagAnswers, proba: bool, texts: bool) -> Iterator[bytes]:
-    """A token a line: its label and what is said of it between tabs, behind its text if wanted."""
-    table = [column for _, column in _table(found, "label", proba)]
-    table[0] = table[0].texts()
-    comments, words = _comments(found, proba), found.words()
-    for i, (start, end) in enumerate(pairwise(found.starts.tolist())):
-        columns = [column[start:end] for column in table]
-        rows = zip(*([next(words), *columns] if texts else columns), strict=True)
-        head = [f"# {line}" for line in comments[i]] if comments else []
-        yield ("\n".join([*head, *map("\t".join, rows)]) + "\n\n").encode()
-
-
-def _lines(found: TagAnswers, coloured: bool) -> Iterator[bytes]:
-    """A sentence a line, with brackets around its spans, or in colours."""
-    from hopefear.data.sequences import Sentences
-    from hopefear.tasks.tag.answers import inline
-
-    if not isinstance(found.examples.content, Sentences):
-        raise HopefearError(
-            f"{found.examples.source} has attributes and no words: --output-format inline is for "
-            "columns, CoNLL-U and text"
-        )
-    table = found.spans
-    paint = painter(found.model.labels, table is not None) if coloured else None
-    labels, sentences = found.labels.texts(), found.sentences.tolist()
-    bounds = pairwise(found.starts.tolist())
-    for i, ((start, end), words) in enumerate(zip(bounds, found.words(), strict=True)):
-        spans = None if table is None else table.of(found.starts, i)
-        if found.examples.characters is not None and paint is not None and spans is not None:
-            line = _painted(found.examples, sentences[i], spans, paint)
-        else:
-            line = inline(words, labels[start:end], spans, paint)
-        yield f"{line}\n".encode()
-
-
-def _painted(
-    examples: TokenExamples, i: int, spans: Sequence[tuple[int, int, str]], paint: Paint
-) -> str:
-    """Sentence ``i`` as it stands in the text, in one line, its spans in colours."""
-    assert examples.characters is not None
-    text, bounds = examples.characters.text, examples.characters.bounds[i]
-    parts, done = [], bounds[0][0]
-    for first, after, label in spans:
-        a, b = bounds[first][0], bounds[after - 1][1]
-        parts += [_BLANKS.sub(" ", text[done:a]), paint(_BLANKS.sub(" ", text[a:b]), label)]
-        done = b
-    return "".join([*parts, _BLANKS.sub(" ", text[done : bounds[-1][1]])])
-
-
-def painter(labels: Sequence[str], spans: bool) -> Paint:
-    """Returns colours for a terminal, one a kind of span; other labels stand dim behind words.
-
-    >>> painter(["O", "B-X"], True)("Ann", "X")
-    '\\x1b[1;32mAnn\\x1b[0;2m X\\x1b[0m'
-    """
-    if not spans:
-        return lambda word, label: f"{word}\x1b[2m/{label}\x1b[0m"
-    kinds = sorted({label.partition("-")[2] for label in labels if "-" in label})
-    colour = {kind: _COLOURS[i % len(_COLOURS)] for i, kind in enumerate(kinds)}
-    return lambda text, kind: f"\x1b[1;{colour.get(kind, 32)}m{text}\x1b[0;2m {kind}\x1b[0m"
-
-
-def is_coloured(output: str) -> bool:
-    """Whether an output is a terminal that shows colours."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return output == "-" and not plain and sys.stdout.isatty()
-
-
-def _objects(found: TagAnswers) -> Iterator[bytes]:
-    """A JSON object an output, with what else the object of its sentence has, where it is one."""
-    from hopefear.data.token_objects import other_fields
-
-    file, fields = found.examples.file, None
-    if found.examples.form == "json" and file is not None:
-        fields, name = other_fields(file), _reading(found.model)["column"] or "label"
-    for i, record in zip(found.sentences.tolist(), found, strict=True):
-        given = {} if fields is None else {**fields[i], name: record.labels}
-        line = json.dumps({**given, **record.as_dict()}, ensure_ascii=False)
-        yield f"{line}\n".encode()
-
-
-def _pairs(model: SequenceModel) -> tuple[Sequence[str], list[list[float]]] | None:
-    """Weights of label pairs, where there are any."""
-    if not (model.predictor.linear or hasattr(model.predictor, "transitions")):
-        return None
-    table = model.transitions()
-    return (model.labels, table.astype(float).tolist()) if table.any() else None
-
-
-def _transitions(model: SequenceModel, top: int) -> dict[str, list[tuple[str, str, float]]]:
-    """Pairs of labels that the model seeks, and pairs that it shuns, strongest first."""
-    import numpy as np
-
-    table = model.transitions()
-    order = np.argsort(table, axis=None, kind="stable")
-
-    def pairs(which: Any, sign: float) -> list[tuple[str, str, float]]:
-        places = zip(*np.unravel_index(which[:top], table.shape), strict=True)
-        return [
-            (model.labels[a], model.labels[b], float(table[a, b]))
-            for a, b in places
-            if sign * table[a, b] > 0.0
-        ]
-
-    return {"sought": pairs(order[::-1], 1.0), "shunned": pairs(order, -1.0)}
-
-
-def _collisions(features: Any) -> float | None:
-    """Returns the percent of hashed features that share a column; None without hashing."""
-    return 100.0 * features.collisions if getattr(features, "hash_bits", None) else None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hopefear.cli import options, streaming
+from hopefear.cli import options, shards, streaming
 from hopefear.cli.console import (
     Console,
     check_folder,
@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     surface.feature_options(parser, "train")
     options.checkpoints(parser)
     streaming.stream_options(parser, surface.name)
-    options.shards(parser)
+    shards.shards(parser)
     surface.last_options(parser, "train")
 
 

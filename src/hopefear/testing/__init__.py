@@ -8,8 +8,8 @@ from hopefear.testing.contracts import (
     check_loss,
     check_rule,
     check_structure,
-    registered_parts,
 )
+from hopefear.testing.registered import registered_parts
 from hopefear.testing.rules import DenseRule, dense_rule, soft
 from hopefear.testing.trees import tiny_structures
 from hopefear.testing.worlds import (

@@ -15,8 +15,6 @@ from hopefear.cli.options import (
     COMMAND,
     allow_outside,
     choice,
-    cluster,
-    cluster_of,
     flag,
     json_option,
     named,
@@ -27,6 +25,7 @@ from hopefear.cli.options import (
     seed,
     whole,
 )
+from hopefear.cli.shards import cluster, cluster_of
 from hopefear.cli.surface import Rehearsal
 
 USAGE = (

@@ -1,24 +1,19 @@
 """From labelled sentences to data that a learner reads: schemes, mended labels, features, numbers.
 
-Files, Python objects, caches and streams come here as
-:class:`~hopefear.data.token_examples.TokenExamples`. Nothing is printed: what there is to say is in
-messages.
+Files and Python objects come here as :class:`~hopefear.data.token_examples.TokenExamples`; caches
+and streams, which come piece by piece, are in :mod:`hopefear.tasks.tag.streamed`. Nothing is
+printed: what there is to say is in messages.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.data.cache import sound_header, source_of, use_cache
-from hopefear.data.cached_sentences import SentenceCache
-from hopefear.data.files import ReadReport
 from hopefear.data.labels import class_name
 from hopefear.data.schemes import (
     LETTERS,
@@ -34,13 +29,11 @@ from hopefear.data.schemes import (
 from hopefear.data.segments import shorten_spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_examples import TokenExamples
-from hopefear.errors import DataWarning, HopefearError, InputError, ModelError
+from hopefear.errors import DataWarning, HopefearError, InputError
 from hopefear.features.attributes import AttributeFeatures, place
 from hopefear.features.segments import SegmentFeatures
-from hopefear.features.templates import TemplateFeatures, load_templates
-from hopefear.features.templates.streamed import StreamedTemplates
+from hopefear.features.templates import load_templates
 from hopefear.metrics import Tagging as TaggingScores
-from hopefear.storage import field_of
 from hopefear.tasks import prepare as base
 from hopefear.tasks import recipe
 from hopefear.tasks.tag.answers import TagDecoder
@@ -476,12 +469,13 @@ def prepare(examples: TokenExamples, options: Mapping[str, Any]) -> PreparedTags
     plan = Plan.of(examples, Options.of(options))
     labelled = plan.labelled(examples)
     data = _dataset(plan, labelled.examples)
-    return _prepared(plan, data, options, examples=labelled.examples, mended=labelled.changes)
+    return prepared_by(plan, data, options, examples=labelled.examples, mended=labelled.changes)
 
 
-def _prepared(
+def prepared_by(
     plan: Plan, data: SequenceDataset, options: Mapping[str, Any], **more: Any
 ) -> PreparedTags:
+    """Returns data that was made by a plan, with what is to be learned of it."""
     metric = options.get("metric") or "auto"
     if metric == "auto":
         metric = "accuracy" if plan.schemes.model is None else "f1"
@@ -560,184 +554,6 @@ def _feature_set(examples: TokenExamples, options: Options) -> tuple[str, Any]:
             f"({name.replace('-', '_')}) belongs to columns and CoNLL-U; leave it out"
         )
     return "attributes", None
-
-
-class StreamedSentences:
-    """Sentences of a stream in hashed features, whose numbers are known before they come.
-
-    Parameters
-    ----------
-    plan : Plan
-        What was decided of the first sentences.
-    first : TokenExamples
-        The first sentences.
-    bits : int
-        There are ``2**bits`` features.
-    classes : sequence of str, optional
-        All labels there will be; those of the first sentences unless said.
-    """
-
-    def __init__(
-        self, plan: Plan, first: TokenExamples, bits: int, classes: Sequence[str] | None = None
-    ) -> None:
-        plan.check_templates("--stream")
-        plan.check_tokens("--stream")
-        self.plan = plan
-        self.features = TemplateFeatures.hashed(plan.inputs, first.inputs.columns, bits)
-        gold = plan.labelled(first).examples.gold
-        assert gold is not None
-        self.labels = tuple(classes or gold.strings)
-
-    def encoded(
-        self, examples: TokenExamples, on_error: str, report: ReadReport
-    ) -> SequenceDataset:
-        """Returns some more sentences as they are learned from.
-
-        Those with a label that is not known are refused, or left out and counted.
-        """
-        examples, labels = self.plan.labelled(examples).examples, self.labels
-        data = self._dataset(examples)
-        strange = np.flatnonzero(data.rows.labels >= len(labels))
-        if strange.size:
-            k = int(strange[0])
-            error = InputError(
-                *examples.place(k),
-                f"one of the labels {', '.join(labels[:10])}{', …' * (len(labels) > 10)} "
-                "(--classes names all)",
-                data.labels[int(data.rows.labels[k])],
-            )
-            if on_error == "raise":
-                raise error
-            bad = np.unique(np.searchsorted(data.rows.starts, strange, "right") - 1)
-            report.skip(str(error))
-            report.skipped += len(bad) - 1
-            data = data.take(np.setdiff1d(np.arange(len(data)), bad))
-        return SequenceDataset(data.rows, labels, data.features, data.source)
-
-    def held_out(self, examples: TokenExamples) -> SequenceDataset:
-        """Returns held-out sentences in the same features and labels."""
-        plan = self.plan
-        errors = plan.options.scheme_errors
-        return encode_held_out(examples, self.features, self.labels, plan.schemes, errors).data
-
-    def _dataset(self, examples: TokenExamples) -> SequenceDataset:
-        attributes = self.features.encode(examples.inputs)
-        return encoded(examples, attributes, self.labels, examples.gold, self.features)
-
-
-def cached(
-    folder: str,
-    path: str,
-    given: Mapping[str, Any],
-    parts: Callable[[], Iterator[TokenExamples]],
-    beginning: Callable[[TokenExamples], TokenExamples],
-    key: Mapping[str, Any],
-    report: ReadReport,
-    say: Callable[[str], None],
-) -> PreparedTags:
-    """Returns the sentences of a file as a cache has them, which is built if missing or stale.
-
-    Parameters
-    ----------
-    folder, path : str
-        Of the cache, and of the file.
-    given : mapping
-        Parameters of :class:`hopefear.Tagger`.
-    parts : callable
-        Yields the labelled sentences of the file, piece by piece.
-    beginning : callable
-        Returns as many sentences as tell the scheme and the features, given the first piece.
-    key : mapping
-        How the file is read: a cache made otherwise is stale.
-    report : ReadReport
-        Counts the lines that ``parts`` leaves out.
-    say : callable
-        Gets what is going on.
-    """
-    options = Options.of(given)
-    key = {**key, **_key(options)}
-    plan: Plan | None = None
-
-    def build(target: Any) -> None:
-        nonlocal plan
-        plan = _build(target, path, options, parts(), beginning, key, report)
-
-    data = use_cache(folder, path, "sentences", key, build, say)
-    with sound_header(data.cache.path):
-        facts = field_of(data.cache.header, "facts", dict)
-        schemes = Schemes(*facts["schemes"])
-        if not {*schemes} <= {*LETTERS, None}:
-            raise ModelError(f"its schemes are {facts['schemes']!r:.60}")
-        if plan is None:
-            features = field_of(facts, "features", str)
-            plan = Plan(options, schemes, features, None, None, field_of(facts, "reading", dict))
-        counts = {name: field_of(facts, name, int) for name in ("mended", "skipped")}
-        return _prepared(plan, data, given, **counts)
-
-
-def _key(options: Options) -> dict[str, Any]:
-    """What a cache must have been made with."""
-    names = ("scheme", "convert", "scheme_errors", "min_count", "hash_bits", "names")
-    key = {name: getattr(options, name) for name in names} | {"features": None}
-    if options.features != "auto":  # a file may say something else than it did
-        templates = load_templates(options.features, options.allow_outside)
-        rows = [[t.text, t.on] for t in templates.templates]
-        lexicons = {name: list(words) for name, words in templates.lexicons.items()}
-        text = json.dumps([rows, lexicons]).encode()
-        key["features"] = [options.features, hashlib.sha256(text).hexdigest()]
-    return key
-
-
-def _build(
-    target: Any,
-    path: str,
-    options: Options,
-    parts: Iterator[TokenExamples],
-    beginning: Callable[[TokenExamples], TokenExamples],
-    key: Mapping[str, Any],
-    report: ReadReport,
-) -> Plan:
-    """Encodes a file piece by piece into a cache."""
-    plan: Plan | None = None
-    cache: SentenceCache | None = None
-    numbering: Any = None
-    original: dict[str, None] = {}
-    changes = 0
-    origin = source_of(path)  # what comes to the file while it is read makes it another
-    try:
-        for part in parts:
-            if plan is None:
-                plan = Plan.of(beginning(part), options)
-                plan.check_templates("--cache")
-                plan.check_tokens("--cache")
-                how: dict[str, Any] = {"hash_bits": options.hash_bits}
-                how |= {"min_count": options.min_count, "keep_names": options.names}
-                numbering = StreamedTemplates(plan.inputs, **how)
-                cache = SentenceCache(target, numbering)
-            examples, gold, count = plan.labelled(part)
-            changes += count
-            if not len(examples):
-                continue
-            assert cache is not None and examples.gold is not None
-            original |= dict.fromkeys(gold.strings)
-            cache.add(examples.inputs, examples.gold)
-            check_needs(numbering, examples.inputs, examples.gold, examples.column)
-        if plan is None or cache is None or not cache.n_sentences:
-            raise HopefearError(f"{path}: there are no sentences to learn from")
-        facts = {
-            "reading": plan.reading,
-            "schemes": list(plan.schemes),
-            "features": plan.features,
-            "mended": changes,
-            "skipped": report.skipped,
-        }
-        header = {"source": origin, "options": key, "facts": facts}
-        schemes = plan.schemes
-        cache.write(header, lambda names: schemes.in_order(names, list(original)))
-    finally:
-        if cache is not None:
-            cache.__exit__()
-    return plan
 
 
 # From Python objects
