@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from hopefear.cli import options
-from hopefear.cli.classify_output import Shown, cells_of, labels_of
+from hopefear.cli.classify_output import ShownClasses, cells_of, labels_of
 from hopefear.cli.surface import Rehearsal, Sample, Score, Words, load_model
 from hopefear.errors import HopefearError
 
@@ -104,7 +104,7 @@ _CELLS = 1 << 28  # bytes of statistics that an interval may take
 STREAM_BYTES = {"text": 1 << 16, "svmlight": 1 << 21}
 
 
-class Classes(Shown):
+class Classes(ShownClasses):
     """The task ``classify``."""
 
     name, noun = "classify", "classes"

@@ -10,7 +10,7 @@ from hopefear.cli.surface import Surface
 if TYPE_CHECKING:
     from hopefear.tasks.classify.answers import Answers
 
-_SHOWN = 40  # classes in the table
+_MAX_ROWS = 40  # classes in the table
 
 
 def labels_of(found: Answers) -> Iterator[str]:
@@ -47,8 +47,8 @@ def cells_of(found: Answers) -> tuple[list[str], list[list[str]]]:
     return names, rows
 
 
-class Shown(Surface):
-    """How scores and models of classes are shown."""
+class ShownClasses(Surface):
+    """Prints scores and models of classes."""
 
     def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         from hopefear.cli.console import in_percent
@@ -79,7 +79,7 @@ class Shown(Surface):
 
         words, [(_, heads, rows)] = self.findings(scores)
         console.pairs(words)
-        long_table(console, heads, rows, _SHOWN, "classes", BEST_SCORES)
+        long_table(console, heads, rows, _MAX_ROWS, "classes", BEST_SCORES)
         show_confusion(console, scores)
         console.say(f"\n{scores['signature']}\n{scores['model_signature']}")
 

@@ -1,4 +1,4 @@
-"""Options of learning in shards and of running on a cluster, and what they stand for."""
+"""Options of learning in shards and of running on a cluster."""
 
 from __future__ import annotations
 

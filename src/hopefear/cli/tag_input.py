@@ -145,7 +145,7 @@ def _as_trained(
 
 
 def _position(name: str, columns: Sequence[str]) -> int:
-    """Where a column stands; it may be called by its number, and what is missing is told later."""
+    """Returns the position of a column, which may be called by its number."""
     if name in columns:
         return columns.index(name)
     return min(int(name), len(columns) - 1) if name.isdecimal() else 0

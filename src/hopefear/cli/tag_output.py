@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from hopefear.tasks.tag.answers import Paint, TagAnswers
     from hopefear.tasks.tag.model import SequenceModel
 
-_SHOWN = 40  # rows of the table of types or labels
+_MAX_ROWS = 40  # rows of the table of types or labels
 _TEMPLATES = 60  # shown at most
 _COLOURS = (32, 34, 35, 36, 33, 31)  # green, blue, magenta, cyan, yellow, red
 _BLANKS = re.compile(r"\s+")
 
 
 class ShownTags(Surface):
-    """How scores and weights of taggers are shown."""
+    """Prints scores and weights of taggers."""
 
     def findings(self, facts: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         from hopefear.cli.console import in_percent
@@ -77,7 +77,7 @@ class ShownTags(Surface):
 
         words, [(title, heads, rows)] = self.findings(facts)
         console.pairs(words)
-        long_table(console, heads, rows, _SHOWN, title.lower(), BEST_SCORES)
+        long_table(console, heads, rows, _MAX_ROWS, title.lower(), BEST_SCORES)
         show_confusion(console, facts)
         console.say(f"\n{facts['signature']}\n{facts['model_signature']}")
 
