@@ -25,7 +25,7 @@ Tag, parse and classify a small sample of real text with the default learner of 
 others, rerank lists of candidates and tune a translator on generated ones, classify rows of
 numbers, and print how they did: new sentences tagged, a tree drawn, questions answered with
 probabilities, and why. Every table names the command that makes it. All goes to a page as well.
-Takes less than a minute the first time, when kernels are compiled, and some seconds from then on.
+Takes about 90 seconds the first time, when kernels are compiled, and some seconds from then on.
 """
 EXAMPLES = """
 examples:
